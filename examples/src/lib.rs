@@ -1,0 +1,1 @@
+//! The examples are the programs in `src/bin`, one job a file; this library is empty.

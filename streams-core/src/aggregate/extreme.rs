@@ -1,0 +1,73 @@
+//! `min(|r| r.field)` and `max(|r| r.field)`.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::aggregate::{Aggregate, AggregateError, ByRef};
+
+/// A type that `min` and `max` take.
+#[diagnostic::on_unimplemented(
+    message = "`min` and `max` cannot compare values of type `{Self}`",
+    label = "gives `{Self}`, which has no order or cannot be kept",
+    note = "give an owned, ordered and encodable value, e.g. a number or a `String`"
+)]
+pub trait Extreme:
+    PartialOrd + Clone + Serialize + DeserializeOwned + Send + std::fmt::Debug + 'static
+{
+}
+
+#[diagnostic::do_not_recommend]
+impl<R: PartialOrd + Clone + Serialize + DeserializeOwned + Send + std::fmt::Debug + 'static> Extreme for R {}
+
+/// Whether `value` takes the place of `best`. A value that is not even comparable with itself (NaN) gives way
+/// to any other.
+#[inline(always)]
+fn replaces<R: PartialOrd>(value: &R, best: &R, better: impl Fn(&R, &R) -> bool) -> bool {
+    better(value, best) || (best.partial_cmp(best).is_none() && value.partial_cmp(value).is_some())
+}
+
+macro_rules! extremes {
+    ($($function:ident $name:ident $operator:tt $doc:literal),*) => {$(
+        #[doc = concat!("See [`", stringify!($function), "`].")]
+        #[derive(Debug, Clone, Copy)]
+        pub struct $name<T, F, R>(ByRef<T, F, R>);
+
+        #[doc = $doc]
+        pub fn $function<T, F: Fn(&T) -> R, R: Extreme>(of: ByRef<T, F, R>) -> $name<T, F, R> {
+            $name(of)
+        }
+
+        impl<T: 'static, F: Fn(&T) -> R + Send + 'static, R: Extreme> Aggregate<T> for $name<T, F, R> {
+            type State = Option<R>;
+            type Out = R;
+
+            #[inline(always)]
+            fn init(&self) -> Option<R> {
+                None
+            }
+
+            #[inline(always)]
+            fn add(&self, state: &mut Option<R>, value: &T) {
+                self.merge(state, Some((self.0.f)(value)));
+            }
+
+            #[inline(always)]
+            fn merge(&self, state: &mut Option<R>, behind: Option<R>) {
+                let Some(value) = behind else { return };
+                match state {
+                    Some(best) if !replaces(&value, best, |a, b| a $operator b) => {}
+                    _ => *state = Some(value),
+                }
+            }
+
+            fn finish(&self, state: Option<R>) -> Result<R, AggregateError> {
+                state.ok_or(AggregateError::Empty(stringify!($function)))
+            }
+        }
+    )*};
+}
+
+extremes!(
+    min Min < "The smallest of what the closure gives; NaN only when there is nothing else.",
+    max Max > "The largest of what the closure gives; NaN only when there is nothing else."
+);

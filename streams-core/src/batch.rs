@@ -1,0 +1,62 @@
+//! Records on their way into a machine.
+
+use std::any::Any;
+
+use crate::effects::Parcel;
+
+/// One record of a [`RawBatch`]: where its bytes are and where it stood in the source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RawRecord {
+    /// Start of its bytes in the batch.
+    pub start: u32,
+    /// End of its bytes in the batch.
+    pub end: u32,
+    /// Number of its (first) line in the source, from 1; 0 where the source has no lines.
+    pub line: u64,
+    /// Byte offset of its start in the source.
+    pub offset: u64,
+}
+
+/// A run of records as the source delivered them, not decoded yet.
+#[derive(Debug, Default, Clone)]
+pub struct RawBatch {
+    /// The bytes of all records.
+    pub bytes: Vec<u8>,
+    /// The records, in order.
+    pub records: Vec<RawRecord>,
+}
+
+impl RawBatch {
+    /// The bytes of one record; empty when the record is not of this batch.
+    #[must_use]
+    pub fn slice(&self, record: &RawRecord) -> &[u8] {
+        self.bytes.get(record.start as usize..record.end as usize).unwrap_or_default()
+    }
+}
+
+/// A batch for one entry of a machine.
+#[derive(Debug)]
+pub enum Batch<'a> {
+    /// Bytes for a source port; the records from index `from` on are taken.
+    Raw {
+        /// The records.
+        batch: &'a RawBatch,
+        /// Where to begin.
+        from: usize,
+        /// Stop behind the first record that fails (`--on-bad stop`) instead of going on.
+        stop_on_reject: bool,
+    },
+    /// A `Vec<T>` of the port's type, emptied by the machine.
+    Typed(&'a mut (dyn Any + Send)),
+    /// What another machine of the job sent through a shuffle.
+    Parcel(Parcel),
+}
+
+/// How much of a batch a machine took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    /// All of it.
+    All,
+    /// All in front of this index; the record there failed and has left no trace but its reject.
+    Until(usize),
+}

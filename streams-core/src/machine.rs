@@ -1,0 +1,269 @@
+//! A split machine: a job (or a stage of it) as a plain state machine without I/O, clock or thread.
+//!
+//! What it does depends on nothing but the order of the [`Input`]s: not on the sizes of batches, not on when
+//! checkpoints are taken.
+
+use crate::batch::{Batch, Taken};
+use crate::context::Context;
+use crate::effects::{Effects, Gauges, Origin, Parcel};
+use crate::error::StateError;
+use crate::ports::{Input as PortInput, Source};
+use crate::push::{Push, System};
+use crate::record::{NoKey, Rec};
+use crate::state::{Loader, OperatorId, Saver};
+use crate::store::{Delta, Store};
+use crate::time::UNTIMED;
+
+/// A job that was built for one split. Entries are numbered: first the source ports in the order of the job's
+/// parameters, then (in the exchanged layout) one per shuffle: exchange `x` is entry `n_sources + x`, and what
+/// an exchange sends on goes to exchanges with smaller numbers only.
+pub trait Machine: Send {
+    /// How many entries are source ports.
+    fn n_sources(&self) -> usize;
+
+    /// How many entries are exchanges; 0 where the stages are fused.
+    fn n_exchanges(&self) -> usize;
+
+    /// Loads the state that lies under `prefix`. Called once, before anything else.
+    ///
+    /// # Errors
+    /// When the state cannot be read or decoded; the machine is then not to be used.
+    fn new_split(&mut self, store: &dyn Store, prefix: &[u8]) -> Result<(), StateError>;
+
+    /// Runs a batch through the operators behind `entry`.
+    fn feed(&mut self, entry: usize, batch: Batch<'_>) -> Taken;
+
+    /// Event time at `entry` has reached `at_ms`.
+    fn watermark(&mut self, entry: usize, at_ms: i64);
+
+    /// The input at `entry` has ended: what waits for more fires.
+    fn end(&mut self, entry: usize);
+
+    /// Moves what has gathered at the ends into `effects`.
+    fn drain(&mut self, effects: &mut Effects);
+
+    /// Adds to `delta` what changed since the last call, as rows under `prefix`.
+    ///
+    /// # Errors
+    /// When a value does not encode; `delta` is then not to be committed.
+    fn checkpoint(&mut self, delta: &mut Delta, prefix: &[u8]) -> Result<(), StateError>;
+
+    /// The split was taken away: state is dropped.
+    fn remove_split(&mut self);
+
+    /// What an operator would tell a person.
+    fn observe(&mut self) -> Gauges;
+}
+
+/// What a job's `build` gives.
+pub type Built = Result<Box<dyn Machine>, crate::error::BuildError>;
+
+/// One way into a machine.
+pub(crate) trait Entry<C>: Send {
+    fn feed(&mut self, batch: Batch<'_>, cx: &mut C) -> Taken;
+    fn watermark(&mut self, at_ms: i64, cx: &mut C);
+    fn system(&mut self, message: &mut System<'_>, cx: &mut C);
+}
+
+/// A source port: decodes where bytes come in.
+pub(crate) struct SourceEntry<T, S, N> {
+    pub(crate) port: &'static str,
+    pub(crate) source: S,
+    pub(crate) node: N,
+    pub(crate) _type: std::marker::PhantomData<fn() -> T>,
+}
+
+impl<T, S, N, C> Entry<C> for SourceEntry<T, S, N>
+where
+    T: PortInput,
+    S: Source<T>,
+    C: Context,
+    N: Push<Rec<NoKey, T>, C> + Send,
+{
+    fn feed(&mut self, batch: Batch<'_>, cx: &mut C) -> Taken {
+        match batch {
+            Batch::Typed(records) => {
+                let records =
+                    records.downcast_mut::<Vec<T>>().expect("a port is fed with records of its own type");
+                for val in records.drain(..) {
+                    self.node.push(Rec { ts: UNTIMED, key: NoKey, val }, cx);
+                }
+            }
+            Batch::Raw { batch, from, stop_on_reject } => {
+                for (index, record) in batch.records.iter().enumerate().skip(from) {
+                    cx.base().origin = Origin::Batch(u32::try_from(index).unwrap_or(u32::MAX));
+                    match self.source.decode(batch.slice(record)) {
+                        Ok(val) => self.node.push(Rec { ts: UNTIMED, key: NoKey, val }, cx),
+                        Err(error) => cx.base().reject(self.port, error, None),
+                    }
+                    if stop_on_reject && !cx.base().rejects.is_empty() {
+                        cx.base().origin = Origin::None;
+                        return Taken::Until(index);
+                    }
+                }
+                cx.base().origin = Origin::None;
+            }
+            Batch::Parcel(_) => unreachable!("parcels are for exchanges"),
+        }
+        Taken::All
+    }
+
+    fn watermark(&mut self, at_ms: i64, cx: &mut C) {
+        self.node.watermark(at_ms, cx);
+    }
+
+    fn system(&mut self, message: &mut System<'_>, cx: &mut C) {
+        self.node.system(message, cx);
+    }
+}
+
+/// The reading end of a shuffle between machines of one process.
+pub(crate) struct ExchangeEntry<K, T, N> {
+    pub(crate) id: OperatorId,
+    pub(crate) watermark_ms: i64,
+    pub(crate) node: N,
+    pub(crate) _type: std::marker::PhantomData<fn() -> (K, T)>,
+}
+
+/// What travels in a [`Parcel`]: each record with its sender's watermark, which includes the record itself.
+pub(crate) type Shipped<K, T> = Vec<(i64, Rec<K, T>)>;
+
+impl<K, T, N> ExchangeEntry<K, T, N> {
+    // Every sender of one exchange reads an interleaved part of the same sources, in an order that all
+    // receivers keep; so the largest watermark seen is the watermark of everything before.
+    #[inline(always)]
+    fn advance<C: Context>(&mut self, at_ms: i64, cx: &mut C)
+    where
+        N: Push<Rec<K, T>, C>,
+    {
+        if at_ms > self.watermark_ms {
+            self.watermark_ms = at_ms;
+            self.node.watermark(at_ms, cx);
+        }
+    }
+}
+
+impl<K, T, N, C> Entry<C> for ExchangeEntry<K, T, N>
+where
+    K: Send + 'static,
+    T: Send + 'static,
+    C: Context,
+    N: Push<Rec<K, T>, C> + Send,
+{
+    fn feed(&mut self, batch: Batch<'_>, cx: &mut C) -> Taken {
+        let Batch::Parcel(parcel) = batch else { unreachable!("exchanges take parcels only") };
+        let Parcel { records, watermark_ms, .. } = parcel;
+        let records =
+            records.downcast::<Shipped<K, T>>().expect("a parcel comes from the shuffle of the same job");
+        for (at_ms, record) in *records {
+            self.advance(at_ms, cx);
+            self.node.push(record, cx);
+        }
+        self.advance(watermark_ms, cx);
+        Taken::All
+    }
+
+    fn watermark(&mut self, at_ms: i64, cx: &mut C) {
+        self.advance(at_ms, cx);
+    }
+
+    fn system(&mut self, message: &mut System<'_>, cx: &mut C) {
+        match message {
+            System::NewSplit(loader) => {
+                if let Some(saved) = loader.value(self.id) {
+                    self.watermark_ms = saved;
+                }
+            }
+            System::CheckPoint(saver) => saver.put_value(self.id, &self.watermark_ms),
+            _ => {}
+        }
+        self.node.system(message, cx);
+    }
+}
+
+/// The machine that [`crate::plan::Assembly`] puts together.
+pub(crate) struct Assembled<C> {
+    pub(crate) n_sources: usize,
+    pub(crate) entries: Vec<Box<dyn Entry<C>>>,
+    pub(crate) cx: C,
+}
+
+impl<C: Context> Assembled<C> {
+    fn entry(&mut self, entry: usize) -> (&mut dyn Entry<C>, &mut C) {
+        let found = self.entries.get_mut(entry).expect("drivers use the entries that the machine has");
+        (found.as_mut(), &mut self.cx)
+    }
+
+    fn tell_all(&mut self, message: &mut System<'_>) {
+        // Front to back: sources, then exchanges from the one furthest upstream.
+        let (sources, exchanges) = self.entries.split_at_mut(self.n_sources);
+        for entry in sources.iter_mut().chain(exchanges.iter_mut().rev()) {
+            entry.system(message, &mut self.cx);
+        }
+    }
+}
+
+impl<C: Context> Machine for Assembled<C> {
+    fn n_sources(&self) -> usize {
+        self.n_sources
+    }
+
+    fn n_exchanges(&self) -> usize {
+        self.entries.len() - self.n_sources
+    }
+
+    fn new_split(&mut self, store: &dyn Store, prefix: &[u8]) -> Result<(), StateError> {
+        let mut message = System::NewSplit(Loader::new(store, prefix));
+        self.tell_all(&mut message);
+        match message {
+            System::NewSplit(loader) => loader.finish(),
+            _ => Ok(()),
+        }
+    }
+
+    fn feed(&mut self, entry: usize, batch: Batch<'_>) -> Taken {
+        let (entry, cx) = self.entry(entry);
+        entry.feed(batch, cx)
+    }
+
+    fn watermark(&mut self, entry: usize, at_ms: i64) {
+        let (entry, cx) = self.entry(entry);
+        entry.watermark(at_ms, cx);
+    }
+
+    fn end(&mut self, entry: usize) {
+        let (entry, cx) = self.entry(entry);
+        entry.system(&mut System::End, cx);
+    }
+
+    fn drain(&mut self, effects: &mut Effects) {
+        let mut message = System::Drain(std::mem::take(effects));
+        self.tell_all(&mut message);
+        if let System::Drain(filled) = message {
+            *effects = filled;
+        }
+        effects.rejects.append(&mut self.cx.base().rejects);
+    }
+
+    fn checkpoint(&mut self, delta: &mut Delta, prefix: &[u8]) -> Result<(), StateError> {
+        let mut message = System::CheckPoint(Saver::new(delta, prefix));
+        self.tell_all(&mut message);
+        match message {
+            System::CheckPoint(saver) => saver.finish(),
+            _ => Ok(()),
+        }
+    }
+
+    fn remove_split(&mut self) {
+        self.tell_all(&mut System::RemoveSplit);
+    }
+
+    fn observe(&mut self) -> Gauges {
+        let mut message = System::Observe(Gauges::default());
+        self.tell_all(&mut message);
+        match message {
+            System::Observe(gauges) => gauges,
+            _ => Gauges::default(),
+        }
+    }
+}

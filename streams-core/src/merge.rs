@@ -1,0 +1,104 @@
+//! Where the inputs of a union meet: records pass as they come, watermarks as their minimum.
+
+use serde::{Deserialize, Serialize};
+
+use crate::context::Context;
+use crate::push::{Push, System};
+use crate::state::OperatorId;
+use crate::time::UNTIMED;
+
+/// The shared downstream of a union, kept in the machine's context so that every input can reach it.
+///
+/// **State** the watermark of each input. **Time** event time behind a union is the smallest of its inputs';
+/// an input that has ended holds nothing back.
+#[derive(Debug)]
+pub struct Merge<N> {
+    id: OperatorId,
+    pub(crate) next: N,
+    inputs: Vec<Arrival>,
+    watermark_ms: i64,
+    /// How many inputs the current system message has come in through.
+    heard: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Arrival {
+    watermark_ms: i64,
+    ended: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    inputs: Vec<i64>,
+    watermark: i64,
+}
+
+impl<N> Merge<N> {
+    /// A union of `n_inputs` in front of `next`.
+    #[must_use]
+    pub fn new(id: &'static str, n_inputs: usize, next: N) -> Self {
+        let inputs = vec![Arrival { watermark_ms: UNTIMED, ended: false }; n_inputs];
+        Self { id: OperatorId::new(id), next, inputs, watermark_ms: UNTIMED, heard: 0 }
+    }
+
+    pub(crate) fn watermark<R, C: Context>(&mut self, input: usize, at_ms: i64, cx: &mut C)
+    where
+        N: Push<R, C>,
+    {
+        if let Some(arrival) = self.inputs.get_mut(input) {
+            arrival.watermark_ms = at_ms;
+        }
+        self.advance(cx);
+    }
+
+    fn advance<R, C: Context>(&mut self, cx: &mut C)
+    where
+        N: Push<R, C>,
+    {
+        let open = self.inputs.iter().filter(|arrival| !arrival.ended);
+        let smallest = open.map(|arrival| arrival.watermark_ms).min().unwrap_or(UNTIMED);
+        if smallest > self.watermark_ms {
+            self.watermark_ms = smallest;
+            self.next.watermark(smallest, cx);
+        }
+    }
+
+    pub(crate) fn system<R, C: Context>(&mut self, input: usize, message: &mut System<'_>, cx: &mut C)
+    where
+        N: Push<R, C>,
+    {
+        if matches!(message, System::End) {
+            if let Some(arrival) = self.inputs.get_mut(input) {
+                arrival.ended = true;
+            }
+            if self.inputs.iter().all(|arrival| arrival.ended) {
+                self.next.system(message, cx);
+            } else {
+                self.advance(cx);
+            }
+            return;
+        }
+        // Each input brings the same message once; what lies behind hears it once, when all have.
+        self.heard += 1;
+        if self.heard < self.inputs.len() {
+            return;
+        }
+        self.heard = 0;
+        match message {
+            System::NewSplit(loader) => {
+                if let Some(saved) = loader.value::<Saved>(self.id) {
+                    self.watermark_ms = saved.watermark;
+                    for (arrival, watermark_ms) in self.inputs.iter_mut().zip(saved.inputs) {
+                        arrival.watermark_ms = watermark_ms;
+                    }
+                }
+            }
+            System::CheckPoint(saver) => {
+                let inputs = self.inputs.iter().map(|arrival| arrival.watermark_ms).collect();
+                saver.put_value(self.id, &Saved { inputs, watermark: self.watermark_ms });
+            }
+            _ => {}
+        }
+        self.next.system(message, cx);
+    }
+}

@@ -1,0 +1,12 @@
+//! The operators, one file each: what a record becomes, what state is kept, what a watermark does.
+
+pub mod event_time;
+pub mod filter;
+pub mod filter_map;
+pub mod flat_map;
+pub mod inspect;
+pub mod key_by;
+pub mod map;
+pub mod running;
+pub mod try_map;
+pub mod window_aggregate;

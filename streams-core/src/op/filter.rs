@@ -1,0 +1,25 @@
+//! `filter`: Keeps the records for which the closure says `true`.
+
+use crate::context::Context;
+use crate::push::{Operator, Push};
+use crate::record::Rec;
+
+/// Keeps the records for which the closure says `true`.
+///
+/// **State** none. **Time** watermarks pass unchanged; a record keeps its event time and its key.
+#[derive(Debug, Clone, Copy)]
+pub struct Filter<F>(pub(crate) F);
+
+impl<K, T, F> Operator<Rec<K, T>> for Filter<F>
+where
+    F: Fn(&T) -> bool,
+{
+    type Out = Rec<K, T>;
+
+    #[inline(always)]
+    fn push<C: Context, N: Push<Self::Out, C>>(&mut self, record: Rec<K, T>, next: &mut N, cx: &mut C) {
+        if (self.0)(&record.val) {
+            next.push(record, cx);
+        }
+    }
+}

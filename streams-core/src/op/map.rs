@@ -1,0 +1,23 @@
+//! `map`: Turns each record into another.
+
+use crate::context::Context;
+use crate::push::{Operator, Push};
+use crate::record::Rec;
+
+/// Turns each record into another.
+///
+/// **State** none. **Time** watermarks pass unchanged; a record keeps its event time and its key.
+#[derive(Debug, Clone, Copy)]
+pub struct Map<F>(pub(crate) F);
+
+impl<K, T, U, F> Operator<Rec<K, T>> for Map<F>
+where
+    F: Fn(T) -> U,
+{
+    type Out = Rec<K, U>;
+
+    #[inline(always)]
+    fn push<C: Context, N: Push<Self::Out, C>>(&mut self, record: Rec<K, T>, next: &mut N, cx: &mut C) {
+        next.push(Rec { ts: record.ts, key: record.key, val: (self.0)(record.val) }, cx);
+    }
+}

@@ -1,0 +1,452 @@
+//! `window(..).aggregate(..)`: one result per key and window of event time.
+//!
+//! Time is cut into panes, the largest spans of which every window is a whole number (a tumbling window is one
+//! pane). A record goes into one pane, whatever the overlap of the windows; a window that fires merges its
+//! panes. This is the slicing of Li et al., "No Pane, No Gain", SIGMOD Record 34(1), 2005.
+
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
+
+use crate::aggregate::Aggregates;
+use crate::codec;
+use crate::context::Context;
+use crate::effects::Origin;
+use crate::error::CodecError;
+use crate::key::Key;
+use crate::push::{Operator, Push, System};
+use crate::record::Rec;
+use crate::state::{OperatorId, Saver};
+use crate::time::{UNTIMED, Window};
+
+mod spans;
+
+use spans::Spans;
+
+/// Aggregates the records of each key in each window.
+///
+/// **State** one accumulator per key and pane, dropped when the last window over the pane has fired; the
+/// watermark. **Time** a window fires when the watermark reaches its end (exclusive): results in order of
+/// (end, start, key), each with event time end − 1 ms, in front of the watermark that fired them. A record is
+/// late, and counted, when the last window it belongs to has fired. `End` fires every window that has records.
+#[derive(Debug)]
+pub struct WindowAggregate<K, T, A: Aggregates<T>, F> {
+    id: OperatorId,
+    aggregates: A,
+    finish: F,
+    spans: Spans,
+    // The pane of the last record: its rows are here and not in `panes`. Almost every record belongs to it,
+    // so one comparison stands for the search of the pane.
+    hot_start_ms: i64,
+    hot_len_ms: u64,
+    hot: Rows<K, A::State>,
+    panes: BTreeMap<i64, Pane<K, A::State>>,
+    next_fire_ms: i64,
+    watermark_ms: i64,
+    late: u64,
+    /// The emptied table of a pane that fired, for the next one: windows tend to have as many keys as the
+    /// ones before, and a table that is large enough is not hashed again while it grows.
+    spare: Rows<K, A::State>,
+    /// Panes with rows in the store that were dropped since the last checkpoint.
+    dropped: Vec<i64>,
+    _value: PhantomData<fn(T)>,
+}
+
+type Rows<K, S> = HashMap<K, Slot<S>>;
+
+#[derive(Debug)]
+struct Slot<S> {
+    state: S,
+    changed: bool,
+}
+
+#[derive(Debug)]
+struct Pane<K, S> {
+    rows: Rows<K, S>,
+    /// Whether rows may have changed since the last checkpoint.
+    touched: bool,
+    /// Whether the store has rows of it.
+    saved: bool,
+}
+
+impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
+    pub(crate) fn new(id: &'static str, lengths_ms: (i64, i64), aggregates: A, finish: F) -> Self {
+        Self {
+            id: OperatorId::new(id),
+            aggregates,
+            finish,
+            spans: Spans::new(lengths_ms),
+            hot_start_ms: 0,
+            hot_len_ms: 0,
+            hot: HashMap::new(),
+            panes: BTreeMap::new(),
+            next_fire_ms: i64::MAX,
+            watermark_ms: UNTIMED,
+            late: 0,
+            spare: HashMap::new(),
+            dropped: Vec::new(),
+            _value: PhantomData,
+        }
+    }
+
+    /// Makes the pane of `ts` the hot one; `false` when its last window has fired.
+    #[inline(never)]
+    fn turn(&mut self, ts: i64) -> bool {
+        let start = self.spans.pane(ts);
+        if self.spans.last_end(start) <= i128::from(self.watermark_ms) {
+            self.late += 1;
+            return false;
+        }
+        self.cool();
+        let spare = &mut self.spare;
+        let pane = self.panes.entry(start).or_insert_with(|| Pane {
+            rows: std::mem::take(spare),
+            touched: false,
+            saved: false,
+        });
+        pane.touched = true;
+        self.hot = std::mem::take(&mut pane.rows);
+        self.hot_start_ms = start;
+        self.hot_len_ms = self.spans.pane_len(start);
+        let fires = self.spans.next_end(start, i128::from(self.watermark_ms));
+        self.next_fire_ms = self.next_fire_ms.min(clamp(fires));
+        true
+    }
+
+    /// Puts the rows of the hot pane back to the others.
+    fn cool(&mut self) {
+        if self.hot_len_ms > 0
+            && let Some(pane) = self.panes.get_mut(&self.hot_start_ms)
+        {
+            pane.rows = std::mem::take(&mut self.hot);
+        }
+        self.hot_len_ms = 0;
+    }
+
+    /// Fires every window that ends at or before `until`.
+    #[inline(never)]
+    fn fire<R, C, N>(&mut self, until: i128, next: &mut N, cx: &mut C)
+    where
+        F: Fn(&K, Window, A::Out) -> R,
+        C: Context,
+        N: Push<Rec<K, R>, C>,
+    {
+        self.cool();
+        // What fails behind a firing is no fault of the record that happened to be running.
+        let origin = std::mem::replace(&mut cx.base().origin, Origin::None);
+        let mut fired = i128::from(self.watermark_ms);
+        while let Some((&first, _)) = self.panes.first_key_value() {
+            let end = self.spans.next_end(first, fired);
+            if end > until {
+                break;
+            }
+            self.emit(end, next, cx);
+            fired = end;
+        }
+        let first = self.panes.first_key_value();
+        self.next_fire_ms = first.map_or(i64::MAX, |(&pane, _)| clamp(self.spans.next_end(pane, fired)));
+        cx.base().origin = origin;
+    }
+
+    /// Gives out the results of the window that ends at `end` and drops the panes that it was the last for.
+    fn emit<R, C, N>(&mut self, end: i128, next: &mut N, cx: &mut C)
+    where
+        F: Fn(&K, Window, A::Out) -> R,
+        C: Context,
+        N: Push<Rec<K, R>, C>,
+    {
+        let window = Window { start: clamp(end - self.spans.size()), end: clamp(end) };
+        let mut rows: Vec<(K, A::State)> = Vec::new();
+        let mut panes = 0;
+        while let Some(oldest) = self.panes.first_entry() {
+            // Panes are dropped from the oldest on, since an older pane is never needed longer.
+            if self.spans.last_end(*oldest.key()) > end {
+                break;
+            }
+            let (start, mut pane) = oldest.remove_entry();
+            if pane.saved {
+                self.dropped.push(start);
+            }
+            panes += 1;
+            rows.reserve(pane.rows.len());
+            let (len, capacity) = (pane.rows.len(), pane.rows.capacity());
+            rows.extend(pane.rows.drain().map(|(key, slot)| (key, slot.state)));
+            // A table that was mostly empty is not worth its memory.
+            if capacity > self.spare.capacity() && capacity / 4 <= len {
+                self.spare = pane.rows;
+            }
+        }
+        for (&start, pane) in &self.panes {
+            if i128::from(start) >= end {
+                break;
+            }
+            panes += 1;
+            rows.reserve(pane.rows.len());
+            rows.extend(pane.rows.iter().map(|(key, slot)| (key.clone(), slot.state.clone())));
+        }
+        if panes == 1 {
+            rows.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        } else {
+            // Stable, so that the parts of one key stay in the order of their panes.
+            rows.sort_by(|(a, _), (b, _)| a.cmp(b));
+        }
+        let mut rows = rows.into_iter().peekable();
+        while let Some((key, mut state)) = rows.next() {
+            while let Some((_, part)) = rows.next_if(|(other, _)| *other == key) {
+                self.aggregates.merge(&mut state, part);
+            }
+            match self.aggregates.finish(state) {
+                Ok(values) => {
+                    let val = (self.finish)(&key, window, values);
+                    next.push(Rec { ts: clamp(end - 1), key, val }, cx);
+                }
+                Err(error) => {
+                    let place = format!("{error} in the window [{}, {})", window.start, window.end);
+                    cx.base().reject(self.id.name(), place, serde_json::to_string(&key).ok());
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn take<C, L>(&mut self, record: Rec<K, T>, late: &mut L, cx: &mut C)
+    where
+        C: Context,
+        L: Push<Rec<K, T>, C>,
+    {
+        // One unsigned comparison tests both ends.
+        if record.ts.wrapping_sub(self.hot_start_ms) as u64 >= self.hot_len_ms && !self.turn(record.ts) {
+            return late.push(record, cx);
+        }
+        let aggregates = &self.aggregates;
+        let slot = match self.hot.entry(record.key) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(Slot { state: aggregates.init(), changed: false }),
+        };
+        slot.changed = true;
+        aggregates.add(&mut slot.state, &record.val);
+    }
+
+    #[inline(always)]
+    fn advance<R, C, N>(&mut self, at_ms: i64, next: &mut N, cx: &mut C)
+    where
+        F: Fn(&K, Window, A::Out) -> R,
+        C: Context,
+        N: Push<Rec<K, R>, C>,
+    {
+        if at_ms >= self.next_fire_ms {
+            self.fire(i128::from(at_ms), next, cx);
+        }
+        self.watermark_ms = at_ms;
+        next.watermark(at_ms, cx);
+    }
+
+    #[inline(never)]
+    fn hear<R, C, N>(&mut self, message: &mut System<'_>, next: &mut N, cx: &mut C)
+    where
+        F: Fn(&K, Window, A::Out) -> R,
+        C: Context,
+        N: Push<Rec<K, R>, C>,
+    {
+        match message {
+            System::NewSplit(loader) => {
+                let (panes, watermark_ms) = (&mut self.panes, &mut self.watermark_ms);
+                loader.rows(self.id, &mut |key, value| {
+                    if key.is_empty() {
+                        *watermark_ms = codec::from_slice(value)?;
+                        return Ok(());
+                    }
+                    let (start, key) = pane_of(key)?;
+                    let pane = panes.entry(start).or_insert_with(|| Pane {
+                        rows: HashMap::new(),
+                        touched: false,
+                        saved: true,
+                    });
+                    let state = codec::from_slice(value)?;
+                    pane.rows.insert(codec::key_from_slice(key)?, Slot { state, changed: false });
+                    Ok(())
+                });
+                if let Some((&first, _)) = self.panes.first_key_value() {
+                    let fires = self.spans.next_end(first, i128::from(self.watermark_ms));
+                    self.next_fire_ms = clamp(fires);
+                }
+            }
+            System::CheckPoint(saver) => self.save(saver),
+            System::End => self.fire(i128::MAX, next, cx),
+            System::RemoveSplit => {
+                self.hot_len_ms = 0;
+                self.hot = HashMap::new();
+                self.panes.clear();
+                self.next_fire_ms = i64::MAX;
+            }
+            System::Drain(effects) => effects.late += std::mem::take(&mut self.late),
+            System::Observe(_) => {}
+        }
+    }
+
+    fn save(&mut self, saver: &mut Saver<'_>) {
+        self.cool();
+        for start in self.dropped.drain(..) {
+            saver.delete_all(self.id, &pane_tag(start));
+        }
+        for (&start, pane) in self.panes.iter_mut().filter(|(_, pane)| pane.touched) {
+            pane.touched = false;
+            pane.saved = true;
+            let tag = pane_tag(start);
+            for (key, slot) in pane.rows.iter_mut().filter(|(_, slot)| slot.changed) {
+                slot.changed = false;
+                saver.put(self.id, &tag, key, &slot.state);
+            }
+        }
+        saver.put_value(self.id, &self.watermark_ms);
+    }
+}
+
+/// The start of a pane as bytes that sort like the number.
+fn pane_tag(start_ms: i64) -> [u8; 8] {
+    (start_ms ^ i64::MIN).to_be_bytes()
+}
+
+fn pane_of(key: &[u8]) -> Result<(i64, &[u8]), CodecError> {
+    let (tag, key) = key
+        .split_first_chunk::<8>()
+        .ok_or(CodecError::Truncated { at: key.len(), what: "the start of a pane" })?;
+    Ok((i64::from_be_bytes(*tag) ^ i64::MIN, key))
+}
+
+fn clamp(at: i128) -> i64 {
+    i64::try_from(at).unwrap_or(if at < 0 { i64::MIN } else { i64::MAX })
+}
+
+impl<K: Key, T, A, F, R> Operator<Rec<K, T>> for WindowAggregate<K, T, A, F>
+where
+    A: Aggregates<T>,
+    F: Fn(&K, Window, A::Out) -> R,
+{
+    type Out = Rec<K, R>;
+
+    #[inline(always)]
+    fn push<C: Context, N: Push<Self::Out, C>>(&mut self, record: Rec<K, T>, _next: &mut N, cx: &mut C) {
+        self.take(record, &mut Nowhere, cx);
+    }
+
+    #[inline(always)]
+    fn watermark<C: Context, N: Push<Self::Out, C>>(&mut self, at_ms: i64, next: &mut N, cx: &mut C) {
+        self.advance(at_ms, next, cx);
+    }
+
+    fn system<C: Context, N: Push<Self::Out, C>>(
+        &mut self,
+        message: &mut System<'_>,
+        next: &mut N,
+        cx: &mut C,
+    ) {
+        self.hear(message, next, cx);
+        next.system(message, cx);
+    }
+
+    fn set_id(&mut self, id: &'static str) {
+        self.id = OperatorId::new(id);
+    }
+}
+
+/// Takes late records that nobody asked for; they are counted all the same.
+struct Nowhere;
+
+impl<R, C: Context> Push<R, C> for Nowhere {
+    #[inline(always)]
+    fn push(&mut self, _record: R, _cx: &mut C) {}
+
+    #[inline(always)]
+    fn watermark(&mut self, _at_ms: i64, _cx: &mut C) {}
+
+    #[inline(always)]
+    fn system(&mut self, _message: &mut System<'_>, _cx: &mut C) {}
+}
+
+/// An aggregate whose late records are a stream of their own; waits for both tails.
+#[derive(Debug)]
+pub struct ClosedLate<O, X, H> {
+    pub(crate) operators: O,
+    pub(crate) aggregate: X,
+    pub(crate) _head: PhantomData<fn(H)>,
+}
+
+impl<O, X, H> ClosedLate<O, X, H> {
+    /// The node: the operators and the aggregate in front of the tail for late records and the one for results.
+    pub fn connect_late<L, N>(self, late: L, results: N) -> LateChain<O, X, L, N, H> {
+        LateChain {
+            operators: self.operators,
+            end: LateEnd { aggregate: self.aggregate, late, results },
+            _head: PhantomData,
+        }
+    }
+}
+
+/// Operators that end in an aggregate with a late stream: a node.
+#[derive(Debug)]
+pub struct LateChain<O, X, L, N, H> {
+    operators: O,
+    end: LateEnd<X, L, N>,
+    _head: PhantomData<fn(H)>,
+}
+
+#[derive(Debug)]
+struct LateEnd<X, L, N> {
+    aggregate: X,
+    late: L,
+    results: N,
+}
+
+impl<K: Key, T, A, F, R, L, N, C> Push<Rec<K, T>, C> for LateEnd<WindowAggregate<K, T, A, F>, L, N>
+where
+    A: Aggregates<T>,
+    F: Fn(&K, Window, A::Out) -> R,
+    C: Context,
+    L: Push<Rec<K, T>, C>,
+    N: Push<Rec<K, R>, C>,
+{
+    #[inline(always)]
+    fn push(&mut self, record: Rec<K, T>, cx: &mut C) {
+        self.aggregate.take(record, &mut self.late, cx);
+    }
+
+    #[inline(always)]
+    fn watermark(&mut self, at_ms: i64, cx: &mut C) {
+        self.aggregate.advance(at_ms, &mut self.results, cx);
+        self.late.watermark(at_ms, cx);
+    }
+
+    fn system(&mut self, message: &mut System<'_>, cx: &mut C) {
+        self.aggregate.hear(message, &mut self.results, cx);
+        self.results.system(message, cx);
+        self.late.system(message, cx);
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<H, O, K: Key, T, A, F, R, L, N, C> Push<H, C> for LateChain<O, WindowAggregate<K, T, A, F>, L, N, H>
+where
+    O: Operator<H, Out = Rec<K, T>>,
+    A: Aggregates<T>,
+    F: Fn(&K, Window, A::Out) -> R,
+    C: Context,
+    L: Push<Rec<K, T>, C>,
+    N: Push<Rec<K, R>, C>,
+{
+    #[inline(always)]
+    fn push(&mut self, record: H, cx: &mut C) {
+        self.operators.push(record, &mut self.end, cx);
+    }
+
+    #[inline(always)]
+    fn watermark(&mut self, at_ms: i64, cx: &mut C) {
+        self.operators.watermark(at_ms, &mut self.end, cx);
+    }
+
+    fn system(&mut self, message: &mut System<'_>, cx: &mut C) {
+        self.operators.system(message, &mut self.end, cx);
+    }
+}

@@ -1,0 +1,107 @@
+//! Which panes a window has and which windows a pane is in: arithmetic only.
+//!
+//! Ends are `i128`, so that windows at the ends of time need no special case.
+
+use crate::time::align;
+
+/// Windows of one size and slide, and the panes that they are made of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Spans {
+    size_ms: i64,
+    slide_ms: i64,
+    pane_ms: i64,
+}
+
+impl Spans {
+    pub(super) fn new((size_ms, slide_ms): (i64, i64)) -> Self {
+        Self { size_ms, slide_ms, pane_ms: greatest_common_divisor(size_ms, slide_ms) }
+    }
+
+    pub(super) fn size(&self) -> i128 {
+        i128::from(self.size_ms)
+    }
+
+    /// The start of the pane that holds `ts`; `i64::MIN` when the pane began before time did.
+    pub(super) fn pane(&self, ts: i64) -> i64 {
+        align(ts, self.pane_ms)
+    }
+
+    /// How many ms of the pane lie inside time.
+    pub(super) fn pane_len(&self, start: i64) -> u64 {
+        let end = self.true_start(start) + i128::from(self.pane_ms);
+        let end = end.min(i128::from(i64::MAX) + 1);
+        u64::try_from(end - i128::from(start)).unwrap_or(u64::MAX)
+    }
+
+    /// The end of the last window over the pane.
+    pub(super) fn last_end(&self, pane: i64) -> i128 {
+        self.window_at(pane) + self.size()
+    }
+
+    /// The end of the first window over the pane that ends after `after`; the pane's windows must not all
+    /// have ended by then.
+    pub(super) fn next_end(&self, pane: i64, after: i128) -> i128 {
+        let slide = i128::from(self.slide_ms);
+        // The windows over the pane begin in (pane - size, pane], at multiples of the slide.
+        let first = (self.true_start(pane) - self.size()).div_euclid(slide) * slide + slide + self.size();
+        if first > after { first } else { first + ((after - first) / slide + 1) * slide }
+    }
+
+    /// The start of the last window over the pane.
+    fn window_at(&self, pane: i64) -> i128 {
+        let slide = i128::from(self.slide_ms);
+        self.true_start(pane).div_euclid(slide) * slide
+    }
+
+    /// Undoes the cut at `i64::MIN`.
+    fn true_start(&self, pane: i64) -> i128 {
+        let pane_ms = i128::from(self.pane_ms);
+        i128::from(pane).div_euclid(pane_ms) * pane_ms
+    }
+}
+
+fn greatest_common_divisor(a: i64, b: i64) -> i64 {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All window ends over the pane of `ts`, by trying every window around.
+    fn ends_by_trying(size: i64, slide: i64, ts: i64) -> Vec<i128> {
+        let (size, slide, ts) = (i128::from(size), i128::from(slide), i128::from(ts));
+        let around = ts.div_euclid(slide);
+        (around - size / slide - 2..=around + 1)
+            .map(|k| k * slide)
+            .filter(|&start| start <= ts && ts < start + size)
+            .map(|start| start + size)
+            .collect()
+    }
+
+    #[track_caller]
+    fn check(size: i64, slide: i64, ts: i64) {
+        let spans = Spans::new((size, slide));
+        let pane = spans.pane(ts);
+        let mut found = Vec::new();
+        let mut after = i128::MIN / 4;
+        while after < spans.last_end(pane) {
+            after = spans.next_end(pane, after);
+            found.push(after);
+        }
+        assert_eq!(found, ends_by_trying(size, slide, ts), "size {size}, slide {slide}, ts {ts}");
+        assert!(ts.wrapping_sub(pane) as u64 <= spans.pane_len(pane));
+    }
+
+    #[test]
+    fn a_pane_is_in_the_windows_that_its_records_are_in() {
+        for (size, slide) in [(10, 10), (10, 2), (10, 3), (10, 4), (7, 7), (9, 6), (1, 1), (12, 8)] {
+            for ts in -40..40 {
+                check(size, slide, ts);
+            }
+            for ts in [i64::MIN, i64::MIN + 1, i64::MIN + 11, i64::MAX - 11, i64::MAX - 1, i64::MAX] {
+                check(size, slide, ts);
+            }
+        }
+    }
+}

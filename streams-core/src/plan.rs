@@ -1,0 +1,197 @@
+//! Putting a job together: the calls that an expansion makes around its chain of operators.
+
+use std::marker::PhantomData;
+
+use crate::context::Context;
+use crate::error::BuildError;
+use crate::layout::Layout;
+use crate::machine::{Assembled, Built, Entry, SourceEntry};
+use crate::ports::{Input, Output, Ports, Source};
+use crate::push::Push;
+use crate::record::{NoKey, Rec};
+use crate::setting::Setting;
+use crate::stream::{Port, Stream};
+use crate::tail::ToPort;
+use crate::topology::Topology;
+use crate::window::WindowSpec;
+
+/// A job: what `#[stream_job]` makes of a function.
+pub trait Job: Copy + Send + Sync + 'static {
+    /// Builds one machine of the job.
+    ///
+    /// # Errors
+    /// When a setting or a window size that depends on one is wrong.
+    fn build<L: Layout, P: Ports>(plan: Plan<L, P>) -> Built;
+
+    /// The job's graph, settings and origin.
+    const TOPOLOGY: Topology;
+}
+
+/// Texts of settings, by name; a setting that is not here has its default.
+pub type Settings = std::collections::BTreeMap<String, String>;
+
+/// What a job is built for: the layout of its stages, its ports, its settings.
+#[derive(Debug)]
+pub struct Plan<L, P> {
+    layout: L,
+    ports: P,
+    settings: Settings,
+    topology: &'static Topology,
+    n_sources: usize,
+}
+
+impl<L: Layout, P: Ports> Plan<L, P> {
+    /// A plan for the job `J`.
+    #[must_use]
+    pub fn new<J: Job>(layout: L, ports: P, settings: Settings) -> Self {
+        Self { layout, ports, settings, topology: const { &J::TOPOLOGY }, n_sources: 0 }
+    }
+
+    /// Opens the next input port.
+    pub fn source<S: Port>(&mut self, name: &'static str) -> (Inlet<S::Item>, Stream<S::Item>)
+    where
+        S::Item: Input,
+    {
+        let index = self.n_sources;
+        self.n_sources += 1;
+        (Inlet { index, name, _type: PhantomData }, Stream::head())
+    }
+
+    /// Reads a setting: what was given, else the default.
+    ///
+    /// # Errors
+    /// When there is neither or the text is no `T`.
+    pub fn setting<T: Setting>(&self, name: &'static str) -> Result<T, BuildError> {
+        let wrong = |reason: String| BuildError::Setting { name: name.to_owned(), reason };
+        let default = self.topology.settings.iter().find(|s| s.name == name).and_then(|s| s.default);
+        let text = self.settings.get(name).map(String::as_str).or(default);
+        T::parse(text.ok_or_else(|| wrong("it has no default and must be given".to_owned()))?).map_err(wrong)
+    }
+
+    /// Checks a window whose size is known only now.
+    ///
+    /// # Errors
+    /// When it is impossible.
+    pub fn window<W: WindowSpec>(&self, spec: W) -> Result<W, BuildError> {
+        match spec.problem() {
+            None => Ok(spec),
+            Some(reason) => {
+                Err(BuildError::Window { job: self.topology.job.to_owned(), reason: reason.to_owned() })
+            }
+        }
+    }
+
+    /// Ends the description and begins the wiring.
+    #[must_use]
+    pub fn machine<C: Context>(self) -> Wiring<L, P, C> {
+        Wiring {
+            assembly: Assembly { layout: self.layout, exchanges: Vec::new() },
+            ports: self.ports,
+            sources: Vec::new(),
+        }
+    }
+}
+
+/// The reading side of an input port, to be connected to its first node.
+#[derive(Debug)]
+pub struct Inlet<T> {
+    index: usize,
+    name: &'static str,
+    _type: PhantomData<fn() -> T>,
+}
+
+/// The writing side of an output port, to be connected behind the last node.
+#[derive(Debug)]
+pub struct Outlet<T> {
+    pub(crate) index: usize,
+    pub(crate) name: &'static str,
+    pub(crate) _type: PhantomData<fn() -> T>,
+}
+
+/// The type of what crosses one shuffle.
+#[derive(Debug)]
+pub struct Queue<K, T> {
+    pub(crate) _type: PhantomData<fn() -> (K, T)>,
+}
+
+/// The part of a machine under construction that layouts work on.
+pub struct Assembly<L, C> {
+    pub(crate) layout: L,
+    /// Wired downstream first, so the last one lies furthest upstream.
+    pub(crate) exchanges: Vec<Box<dyn Entry<C>>>,
+}
+
+impl<L: std::fmt::Debug, C> std::fmt::Debug for Assembly<L, C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Assembly").field("layout", &self.layout).finish_non_exhaustive()
+    }
+}
+
+/// A machine under construction, wired from its ends to its sources.
+pub struct Wiring<L, P, C> {
+    assembly: Assembly<L, C>,
+    ports: P,
+    sources: Vec<(usize, Box<dyn Entry<C>>)>,
+}
+
+impl<L, P, C> std::fmt::Debug for Wiring<L, P, C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Wiring").finish_non_exhaustive()
+    }
+}
+
+impl<L: Layout, P: Ports, C: Context> Wiring<L, P, C> {
+    /// The end of a chain at an output port.
+    #[expect(clippy::needless_pass_by_value, reason = "an outlet has one sink")]
+    pub fn sink<T: Output>(&mut self, outlet: Outlet<T>) -> ToPort<P::Sink<T>> {
+        let Outlet { index, name, .. } = outlet;
+        ToPort { index, sink: self.ports.sink(index, name) }
+    }
+
+    /// The border between two stages; see [`Layout::border`].
+    pub fn border<K, T, I, N, E>(
+        &mut self,
+        queue: Queue<K, T>,
+        next: N,
+        lift: fn(N) -> E,
+    ) -> L::Border<K, T, I, N>
+    where
+        K: crate::key::Key,
+        T: crate::key::Shuffled,
+        I: Context,
+        N: Push<Rec<K, T>, I> + Send + 'static,
+        E: Push<Rec<K, T>, C> + Send + 'static,
+    {
+        L::border(&mut self.assembly, queue, next, lift)
+    }
+
+    /// Connects an input port to its first node.
+    #[expect(clippy::needless_pass_by_value, reason = "an inlet has one node")]
+    pub fn source<T, N>(&mut self, inlet: Inlet<T>, node: N)
+    where
+        T: Input,
+        P::Source<T>: Source<T>,
+        N: Push<Rec<NoKey, T>, C> + Send + 'static,
+    {
+        let Inlet { index, name, .. } = inlet;
+        let source = self.ports.source::<T>(index, name);
+        self.sources.push((index, Box::new(SourceEntry { port: name, source, node, _type: PhantomData })));
+    }
+
+    /// The finished machine.
+    ///
+    /// # Errors
+    /// None today; the signature leaves room for ports that cannot be opened.
+    pub fn finish(mut self, cx: C) -> Built {
+        self.sources.sort_by_key(|(index, _)| *index);
+        let n_sources = self.sources.len();
+        let entries = self.sources.into_iter().map(|(_, entry)| entry);
+        let entries = entries.chain(self.assembly.exchanges).collect();
+        Ok(Box::new(Assembled { n_sources, entries, cx }))
+    }
+}
+
+/// A node that is an entry as it stands.
+pub fn level<N>(node: N) -> N {
+    node
+}

@@ -1,0 +1,58 @@
+//! How a job's ports meet the world: traits that the embedding program implements once for all types.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::effects::OutputBatch;
+
+/// What can come in through a port.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be read from a source",
+    label = "an input port of `{Self}`",
+    note = "add `#[record]` to `{Self}`"
+)]
+pub trait Input: DeserializeOwned + Send + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<T: DeserializeOwned + Send + 'static> Input for T {}
+
+/// What can go out through a port.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be written to a sink",
+    label = "an output port of `{Self}`",
+    note = "add `#[record]` to `{Self}`"
+)]
+pub trait Output: Serialize + Send + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize + Send + 'static> Output for T {}
+
+/// Turns the bytes of one record into a value.
+pub trait Source<T>: Send + 'static {
+    /// # Errors
+    /// Why the bytes are no `T`, for a person to read; the record becomes a reject.
+    fn decode(&mut self, bytes: &[u8]) -> Result<T, String>;
+}
+
+/// Takes the results of one output port.
+pub trait Sink<T>: Send + 'static {
+    /// One result with its event time in ms.
+    fn accept(&mut self, ts: i64, value: T);
+
+    /// Moves what has gathered into `out`; a sink that delivers elsewhere leaves it empty.
+    fn drain(&mut self, out: &mut OutputBatch);
+}
+
+/// A family of sources and sinks, one for each type of port.
+pub trait Ports: 'static {
+    /// Decodes a port's records.
+    type Source<T: Input>: Source<T>;
+    /// Takes a port's results.
+    type Sink<T: Output>: Sink<T>;
+
+    /// The decoder of the input port with this index and name.
+    fn source<T: Input>(&mut self, index: usize, name: &'static str) -> Self::Source<T>;
+
+    /// The sink of the output port with this index and name.
+    fn sink<T: Output>(&mut self, index: usize, name: &'static str) -> Self::Sink<T>;
+}

@@ -1,0 +1,75 @@
+//! The protocol of fused operators.
+//!
+//! A job is a tree of nodes, each owning the ones behind it, so that a record runs through the whole chain in
+//! one inlined call. Three things flow, in order: records, watermarks and system messages.
+//!
+//! Grammar of the calls to one node: `NewSplit (push | watermark | CheckPoint | Drain)* End? Drain*
+//! RemoveSplit?`. Watermarks never fall. A node passes every watermark and every system message on, after it
+//! has acted on it.
+
+use crate::context::Context;
+use crate::effects::{Effects, Gauges};
+use crate::state::{Loader, Saver};
+
+/// A message that every operator hears, in order with the data.
+#[derive(Debug)]
+pub enum System<'a> {
+    /// Before the first record: load the split's state.
+    NewSplit(Loader<'a>),
+    /// The split was taken away: drop its state.
+    RemoveSplit,
+    /// Write what changed since the last checkpoint.
+    CheckPoint(Saver<'a>),
+    /// The input has ended: every open window fires. Event time itself does not move, so that a source that
+    /// grows later goes on where it was.
+    End,
+    /// Hand over what has gathered at the ends: outputs, shuffled records, counts.
+    Drain(Effects),
+    /// Report watermarks, for people to look at and to carry over a stop.
+    Observe(Gauges),
+}
+
+/// A node that takes records of type `R` in a machine whose context is `C`.
+#[diagnostic::on_unimplemented(
+    message = "this job cannot be built because of the errors above",
+    label = "a stage of this job"
+)]
+pub trait Push<R, C: Context> {
+    /// One record.
+    fn push(&mut self, record: R, cx: &mut C);
+    /// Event time has reached `at_ms`: no record with a smaller time is expected.
+    fn watermark(&mut self, at_ms: i64, cx: &mut C);
+    /// A message for every operator.
+    fn system(&mut self, message: &mut System<'_>, cx: &mut C);
+}
+
+/// An operator with one input and one output, written without knowing what comes behind it.
+///
+/// The defaults pass watermarks and messages on, which is all that a stateless operator does with them.
+pub trait Operator<R> {
+    /// What it gives to the next one.
+    type Out;
+
+    /// One record.
+    fn push<C: Context, N: Push<Self::Out, C>>(&mut self, record: R, next: &mut N, cx: &mut C);
+
+    /// Event time has reached `at_ms`.
+    #[inline(always)]
+    fn watermark<C: Context, N: Push<Self::Out, C>>(&mut self, at_ms: i64, next: &mut N, cx: &mut C) {
+        next.watermark(at_ms, cx);
+    }
+
+    /// A message for every operator.
+    #[inline(always)]
+    fn system<C: Context, N: Push<Self::Out, C>>(
+        &mut self,
+        message: &mut System<'_>,
+        next: &mut N,
+        cx: &mut C,
+    ) {
+        next.system(message, cx);
+    }
+
+    /// Gives the operator its id, under which its state is kept; stateless ones have none.
+    fn set_id(&mut self, _id: &'static str) {}
+}

@@ -1,0 +1,328 @@
+//! `Stream`: what a job's function is written in, and the builder that collects its operators.
+//!
+//! The type parameters behind the value are typestate: they let the compiler refuse a window without a key or
+//! without event time, on the user's own word. Inside a job they are inferred; in a signature they are left out.
+
+use std::marker::PhantomData;
+
+use crate::aggregate::{Aggregates, Typer};
+use crate::chain::{Closed, Id, Then};
+use crate::key::{Key, Shuffled};
+use crate::op::event_time::EventTime;
+use crate::op::filter::Filter;
+use crate::op::filter_map::FilterMap;
+use crate::op::flat_map::FlatMap;
+use crate::op::inspect::Inspect;
+use crate::op::key_by::KeyBy;
+use crate::op::map::Map;
+use crate::op::running::Retention;
+use crate::op::try_map::TryMap;
+use crate::op::window_aggregate::{ClosedLate, WindowAggregate};
+use crate::plan::{Outlet, Queue};
+use crate::push::Operator;
+use crate::record::{NoKey, Rec};
+use crate::time::{OutOfOrder, Window, as_ms};
+use crate::window::{Closing, NoWindow, Running, WindowSpec, Windowed};
+
+/// The stream has no event time yet.
+#[derive(Debug, Clone, Copy)]
+pub struct NoTime;
+
+/// The stream has event time.
+#[derive(Debug, Clone, Copy)]
+pub struct EventTimed;
+
+/// A stream of values of type `T`.
+///
+/// In a job's signature write `Stream<T>`; everything else is inferred.
+#[derive(Debug)]
+pub struct Stream<T, K = NoKey, Tm = NoTime, W = NoWindow, O = Id, H = Rec<NoKey, T>> {
+    operators: O,
+    window: W,
+    _types: PhantomData<fn(H) -> (T, K, Tm)>,
+}
+
+/// What an operator may capture: settings and constants, but nothing that changes.
+#[diagnostic::on_unimplemented(
+    message = "this operator captures something that is not plain data",
+    label = "captures state that would not survive a checkpoint",
+    note = "operators may capture settings and constants; keep changing state in `.aggregate(..)`"
+)]
+pub trait Pure: Send + Sync + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<F: Send + Sync + 'static> Pure for F {}
+
+/// A stream that has a key.
+#[diagnostic::on_unimplemented(
+    message = "this stream has no key",
+    label = "needs a key",
+    note = "write `.key_by(|r| r.field.clone())` before it"
+)]
+pub trait Keyed: Key {}
+
+#[diagnostic::do_not_recommend]
+impl<K: Key> Keyed for K {}
+
+/// A stream that has event time.
+#[diagnostic::on_unimplemented(
+    message = "this stream has no event time",
+    label = "an event-time window needs event time",
+    note = "write `.event_time(|r| r.at, out_of_order(secs(5)))` before it"
+)]
+pub trait Timed {}
+
+impl Timed for EventTimed {}
+
+/// A stream type in the signature of a job.
+pub trait Port {
+    /// Its values.
+    type Item;
+}
+
+impl<T> Port for Stream<T> {
+    type Item = T;
+}
+
+impl<T> Stream<T> {
+    pub(crate) fn head() -> Self {
+        Self { operators: Id, window: NoWindow, _types: PhantomData }
+    }
+}
+
+/// Stream with one more operator.
+type Next<T, K, Tm, W, O, X, H> = Stream<T, K, Tm, W, Then<O, X>, H>;
+
+impl<T, K, Tm, W, O, H> Stream<T, K, Tm, W, O, H> {
+    fn then<X, T2, K2, Tm2>(self, operator: X) -> Next<T2, K2, Tm2, W, O, X, H> {
+        Stream { operators: Then(self.operators, operator), window: self.window, _types: PhantomData }
+    }
+
+    /// Says when a record happened, in ms since the Unix epoch, and how far records may be out of order. The
+    /// watermark follows the largest time seen at that distance.
+    pub fn event_time<F: Fn(&T) -> i64 + Pure>(
+        self,
+        at_ms: F,
+        bound: OutOfOrder,
+    ) -> Next<T, K, EventTimed, W, O, EventTime<F>, H> {
+        self.then(EventTime::new(at_ms, as_ms(bound.bound)))
+    }
+
+    /// Turns each record into another.
+    pub fn map<U, F: Fn(T) -> U + Pure>(self, f: F) -> Next<U, K, Tm, W, O, Map<F>, H> {
+        self.then(Map(f))
+    }
+
+    /// Keeps the records for which the closure says `true`.
+    pub fn filter<F: Fn(&T) -> bool + Pure>(self, keep: F) -> Next<T, K, Tm, W, O, Filter<F>, H> {
+        self.then(Filter(keep))
+    }
+
+    /// Turns each record into another or drops it.
+    pub fn filter_map<U, F: Fn(T) -> Option<U> + Pure>(self, f: F) -> Next<U, K, Tm, W, O, FilterMap<F>, H> {
+        self.then(FilterMap(f))
+    }
+
+    /// Turns each record into any number of others, in the order of the iterator.
+    pub fn flat_map<I: IntoIterator, F: Fn(T) -> I + Pure>(
+        self,
+        f: F,
+    ) -> Next<I::Item, K, Tm, W, O, FlatMap<F>, H> {
+        self.then(FlatMap(f))
+    }
+
+    /// Turns each record into another or fails; a failed record becomes a dead letter with the reason, and its
+    /// neighbours go on.
+    pub fn try_map<U, E: std::fmt::Display, F: Fn(&T) -> Result<U, E> + Pure>(
+        self,
+        f: F,
+    ) -> Next<U, K, Tm, W, O, TryMap<F>, H> {
+        self.then(TryMap { id: "try_map", f })
+    }
+
+    /// Looks at each record and passes it on.
+    pub fn inspect<F: Fn(&T) + Pure>(self, look: F) -> Next<T, K, Tm, W, O, Inspect<F>, H> {
+        self.then(Inspect(look))
+    }
+
+    /// Gives each record a key; what comes behind sees all records of one key in one place, in order.
+    pub fn key_by<K2: Key, F: Fn(&T) -> K2 + Pure>(self, key: F) -> Next<T, K2, Tm, W, O, KeyBy<F, K2>, H>
+    where
+        T: Shuffled,
+    {
+        self.then(KeyBy(key, PhantomData))
+    }
+
+    /// Cuts event time into windows, for an aggregate.
+    pub fn window<S: WindowSpec>(self, spec: S) -> Stream<T, K, Tm, S, O, H>
+    where
+        K: Keyed,
+        Tm: Timed,
+    {
+        Stream { operators: self.operators, window: spec, _types: PhantomData }
+    }
+
+    /// Aggregates without a window: one result per record, over all records of its key so far.
+    pub fn running<R: Retention<Tm>>(self, retention: R) -> Stream<T, K, Tm, Running<Option<i64>>, O, H>
+    where
+        K: Keyed,
+    {
+        Stream { operators: self.operators, window: Running(retention.ttl_ms()), _types: PhantomData }
+    }
+
+    /// Gathers the records of each key and window into one result: a struct literal (or any expression) whose
+    /// values may be `sum`, `count`, `min`, `max`, `avg`, `acc`, `key()`, `window_start()`, `window_end()` and
+    /// arithmetic over them.
+    #[expect(clippy::needless_pass_by_value, reason = "only the signature is ever used")]
+    pub fn aggregate<R>(self, result: R) -> Stream<R, K, Tm>
+    where
+        W: Windowed,
+    {
+        let _ = result;
+        unreachable!("`#[stream_job]` turns this call into one of `__private::aggregate`")
+    }
+
+    /// The records that came too late for every window of this aggregate.
+    pub fn late(&self) -> Stream<T, K, Tm> {
+        unreachable!("`#[stream_job]` turns this call into the second end of the aggregate")
+    }
+
+    /// Both streams as one; event time is the smaller of the two.
+    #[expect(clippy::needless_pass_by_value, reason = "only the signature is ever used")]
+    pub fn union(self, other: Self) -> Self {
+        let _ = other;
+        unreachable!("`#[stream_job]` turns this call into one of `__private::union`")
+    }
+
+    /// Names the operator before it; its state is kept under this name, so that it survives changes around it.
+    #[must_use]
+    pub fn named(mut self, id: &'static str) -> Self
+    where
+        O: Operator<H>,
+    {
+        self.operators.set_id(id);
+        self
+    }
+
+    #[doc(hidden)]
+    pub fn typer(&self) -> Typer<T> {
+        Typer(PhantomData)
+    }
+
+    fn close(self) -> Closed<O, H> {
+        Closed { operators: self.operators, _head: PhantomData }
+    }
+
+    /// Ends the stage behind a `key_by`.
+    #[doc(hidden)]
+    pub fn cut(self) -> (Closed<O, H>, Queue<K, T>, Stream<T, K, Tm, NoWindow, Id, Rec<K, T>>) {
+        (self.close(), Queue { _type: PhantomData }, restart())
+    }
+
+    /// Ends the stream at an output port.
+    #[doc(hidden)]
+    pub fn to_port<P: Port<Item = T>>(self, name: &'static str, index: usize) -> (Closed<O, H>, Outlet<T>) {
+        (self.close(), Outlet { index, name, _type: PhantomData })
+    }
+}
+
+fn restart<T, K, Tm>() -> Stream<T, K, Tm, NoWindow, Id, Rec<K, T>> {
+    Stream { operators: Id, window: NoWindow, _types: PhantomData }
+}
+
+/// A stream that is used more than once: each use is a [`fork`] of it.
+#[derive(Debug)]
+pub struct Forks<T, K, Tm, W> {
+    window: W,
+    _types: PhantomData<fn() -> (T, K, Tm)>,
+}
+
+/// A stream whose records can go to several places.
+#[diagnostic::on_unimplemented(
+    message = "this stream is used more than once but `{T}` is not `Clone`",
+    label = "each use gets its own copy of `{T}`",
+    note = "add `#[derive(Clone)]` to `{T}`, or use the stream once"
+)]
+pub trait Forkable<T> {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Clone, K: Clone, Tm, W, O, H> Forkable<T> for Stream<T, K, Tm, W, O, H> {}
+
+/// Ends the stream in front of a fan-out.
+pub fn tee<T, K, Tm, W, O, H>(stream: Stream<T, K, Tm, W, O, H>) -> (Closed<O, H>, Forks<T, K, Tm, W>)
+where
+    Stream<T, K, Tm, W, O, H>: Forkable<T>,
+{
+    let forks = Forks { window: stream.window, _types: PhantomData };
+    (Closed { operators: stream.operators, _head: PhantomData }, forks)
+}
+
+/// One use of a stream behind a fan-out.
+pub fn fork<T, K, Tm, W: Copy>(forks: &Forks<T, K, Tm, W>) -> Stream<T, K, Tm, W, Id, Rec<K, T>> {
+    Stream { operators: Id, window: forks.window, _types: PhantomData }
+}
+
+/// Ends two streams in front of what they share.
+pub fn union<T, K, Tm, Oa, Ha, Ob, Hb>(
+    a: Stream<T, K, Tm, NoWindow, Oa, Ha>,
+    b: Stream<T, K, Tm, NoWindow, Ob, Hb>,
+) -> (Closed<Oa, Ha>, Closed<Ob, Hb>, Stream<T, K, Tm, NoWindow, Id, Rec<K, T>>) {
+    (a.close(), b.close(), restart())
+}
+
+/// The aggregate as an operator.
+pub fn aggregate<T: 'static, K, Tm, W, O, H, A, F, R>(
+    stream: Stream<T, K, Tm, W, O, H>,
+    id: &'static str,
+    aggregates: A,
+    finish: F,
+) -> Next<R, K, Tm, NoWindow, O, W::Aggregate<K, T, A, F>, H>
+where
+    W: Windowed,
+    K: Key,
+    A: Aggregates<T>,
+    F: Fn(&K, Window, A::Out) -> R + Pure,
+{
+    let operator = stream.window.aggregate(id, aggregates, finish);
+    Stream { operators: Then(stream.operators, operator), window: NoWindow, _types: PhantomData }
+}
+
+/// An aggregate whose late records are used.
+#[derive(Debug)]
+pub struct WithLate<T, K, Tm, R, O, X, H> {
+    operators: O,
+    aggregate: X,
+    _types: PhantomData<fn(H) -> (T, K, Tm, R)>,
+}
+
+/// The aggregate as the end of its stream, with a way out for late records.
+pub fn aggregate_late<T: 'static, K, Tm, W, O, H, A, F, R>(
+    stream: Stream<T, K, Tm, W, O, H>,
+    id: &'static str,
+    aggregates: A,
+    finish: F,
+) -> WithLate<T, K, Tm, R, O, WindowAggregate<K, T, A, F>, H>
+where
+    W: Closing,
+    K: Key,
+    A: Aggregates<T>,
+    F: Fn(&K, Window, A::Out) -> R + Pure,
+{
+    let aggregate = WindowAggregate::new(id, stream.window.lengths_ms(), aggregates, finish);
+    WithLate { operators: stream.operators, aggregate, _types: PhantomData }
+}
+
+impl<T, K, Tm, R, O, X, H> WithLate<T, K, Tm, R, O, X, H> {
+    /// Its end, its results, its late records.
+    #[expect(clippy::type_complexity, reason = "three streams leave here, each with its own type")]
+    pub fn split_late(
+        self,
+    ) -> (
+        ClosedLate<O, X, H>,
+        Stream<R, K, Tm, NoWindow, Id, Rec<K, R>>,
+        Stream<T, K, Tm, NoWindow, Id, Rec<K, T>>,
+    ) {
+        let closed = ClosedLate { operators: self.operators, aggregate: self.aggregate, _head: PhantomData };
+        (closed, restart(), restart())
+    }
+}

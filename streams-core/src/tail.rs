@@ -1,0 +1,114 @@
+//! The ends of a chain: ports, fan-out, and the ways into what several chains share.
+
+use crate::context::Context;
+use crate::ports::Sink;
+use crate::push::{Push, System};
+use crate::record::Rec;
+
+/// Gives each result to the sink of an output port.
+#[derive(Debug)]
+pub struct ToPort<S> {
+    pub(crate) index: usize,
+    pub(crate) sink: S,
+}
+
+#[diagnostic::do_not_recommend]
+impl<K, T, S: Sink<T>, C: Context> Push<Rec<K, T>, C> for ToPort<S> {
+    #[inline(always)]
+    fn push(&mut self, record: Rec<K, T>, _cx: &mut C) {
+        self.sink.accept(record.ts, record.val);
+    }
+
+    #[inline(always)]
+    fn watermark(&mut self, _at_ms: i64, _cx: &mut C) {}
+
+    #[inline]
+    fn system(&mut self, message: &mut System<'_>, _cx: &mut C) {
+        if let System::Drain(effects) = message {
+            self.sink.drain(effects.output(self.index));
+        }
+    }
+}
+
+/// Fan-out: everything goes to `.0`, then to `.1`.
+#[derive(Debug)]
+pub struct Tee<A, B>(pub A, pub B);
+
+#[diagnostic::do_not_recommend]
+impl<K: Clone, T: Clone, A, B, C> Push<Rec<K, T>, C> for Tee<A, B>
+where
+    C: Context,
+    A: Push<Rec<K, T>, C>,
+    B: Push<Rec<K, T>, C>,
+{
+    #[inline(always)]
+    fn push(&mut self, record: Rec<K, T>, cx: &mut C) {
+        self.0.push(record.clone(), cx);
+        self.1.push(record, cx);
+    }
+
+    #[inline(always)]
+    fn watermark(&mut self, at_ms: i64, cx: &mut C) {
+        self.0.watermark(at_ms, cx);
+        self.1.watermark(at_ms, cx);
+    }
+
+    #[inline]
+    fn system(&mut self, message: &mut System<'_>, cx: &mut C) {
+        self.0.system(message, cx);
+        self.1.system(message, cx);
+    }
+}
+
+/// A leaf of a union: input number `.0` of the [`crate::merge::Merge`] that lies outermost in the context.
+#[derive(Debug)]
+pub struct Shared(pub usize);
+
+#[diagnostic::do_not_recommend]
+impl<R, N, C> Push<R, (crate::merge::Merge<N>, C)> for Shared
+where
+    C: Context,
+    N: Push<R, C> + Send + 'static,
+{
+    #[inline(always)]
+    fn push(&mut self, record: R, cx: &mut (crate::merge::Merge<N>, C)) {
+        cx.0.next.push(record, &mut cx.1);
+    }
+
+    #[inline(always)]
+    fn watermark(&mut self, at_ms: i64, cx: &mut (crate::merge::Merge<N>, C)) {
+        cx.0.watermark(self.0, at_ms, &mut cx.1);
+    }
+
+    #[inline]
+    fn system(&mut self, message: &mut System<'_>, cx: &mut (crate::merge::Merge<N>, C)) {
+        cx.0.system(self.0, message, &mut cx.1);
+    }
+}
+
+/// A node that sees the context without its outermost union.
+#[derive(Debug)]
+pub struct Up<N>(pub N);
+
+#[diagnostic::do_not_recommend]
+impl<R, N, M, C> Push<R, (M, C)> for Up<N>
+where
+    M: Send + 'static,
+    C: Context,
+    N: Push<R, C>,
+{
+    #[inline(always)]
+    fn push(&mut self, record: R, cx: &mut (M, C)) {
+        self.0.push(record, &mut cx.1);
+    }
+
+    #[inline(always)]
+    fn watermark(&mut self, at_ms: i64, cx: &mut (M, C)) {
+        self.0.watermark(at_ms, &mut cx.1);
+    }
+
+    #[inline]
+    fn system(&mut self, message: &mut System<'_>, cx: &mut (M, C)) {
+        self.0.system(message, &mut cx.1);
+    }
+}

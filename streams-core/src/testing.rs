@@ -1,0 +1,227 @@
+//! A job under test: push records into its ports, move event time, read its outputs. No server, no file.
+//!
+//! What a step gives depends on nothing but the calls made before, so a test needs no waiting.
+
+use std::any::Any;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::de::DeserializeOwned;
+
+use crate::batch::{Batch, RawBatch, RawRecord};
+use crate::effects::{Effects, OutputBatch, Reject};
+use crate::error::{BuildError, StateError};
+use crate::layout::Fused;
+use crate::machine::Machine;
+use crate::plan::{Job, Plan, Settings};
+use crate::ports::{Input, Output, Ports, Sink, Source};
+use crate::store::memory::MemoryStore;
+use crate::store::{Delta, Store};
+
+/// One machine of a job, driven by hand.
+///
+/// Its methods panic on a name of a port that the job does not have and on a record of another type than the
+/// port's: a test that does this is wrong.
+pub struct Harness<J: Job> {
+    machine: Box<dyn Machine>,
+    rows: Rows,
+    settings: Settings,
+    store: MemoryStore,
+    rejects: Vec<Reject>,
+    late: u64,
+    _job: std::marker::PhantomData<J>,
+}
+
+type Rows = Arc<Mutex<Vec<Option<Box<dyn Any + Send>>>>>;
+
+impl<J: Job> std::fmt::Debug for Harness<J> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Harness").field("job", &J::TOPOLOGY.job).finish_non_exhaustive()
+    }
+}
+
+impl<J: Job> Harness<J> {
+    /// The job with the defaults of its settings.
+    ///
+    /// # Panics
+    /// When a setting has no default; use [`Self::with_settings`].
+    #[must_use]
+    pub fn new(job: J) -> Self {
+        Self::with_settings(job, &[]).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// The job with some settings given as text, by name.
+    ///
+    /// # Errors
+    /// When a setting is missing or no value of its type.
+    pub fn with_settings(_job: J, settings: &[(&str, &str)]) -> Result<Self, BuildError> {
+        let settings: Settings =
+            settings.iter().map(|&(name, text)| (name.to_owned(), text.to_owned())).collect();
+        let rows: Rows = Arc::default();
+        let machine = build::<J>(&rows, &settings)?;
+        Ok(Self {
+            machine,
+            rows,
+            settings,
+            store: MemoryStore::new(),
+            rejects: Vec::new(),
+            late: 0,
+            _job: std::marker::PhantomData,
+        })
+    }
+
+    /// Gives one record to an input port.
+    pub fn push<T: Input>(&mut self, port: &str, record: T) {
+        self.push_all(port, vec![record]);
+    }
+
+    /// Gives records to an input port, in order.
+    pub fn push_all<T: Input>(&mut self, port: &str, mut records: Vec<T>) {
+        let entry = Self::entry(port);
+        self.machine.feed(entry, Batch::Typed(&mut records));
+        self.drain();
+    }
+
+    /// Gives one record as JSON, as a source would; what does not decode is found in [`Self::rejects`].
+    ///
+    /// # Panics
+    /// When the text is longer than 4 GiB.
+    pub fn push_json(&mut self, port: &str, json: &str) {
+        let entry = Self::entry(port);
+        let end = u32::try_from(json.len()).expect("a record of a test is shorter than 4 GiB");
+        let batch = RawBatch {
+            bytes: json.as_bytes().to_vec(),
+            records: vec![RawRecord { start: 0, end, line: 1, offset: 0 }],
+        };
+        self.machine.feed(entry, Batch::Raw { batch: &batch, from: 0, stop_on_reject: false });
+        self.drain();
+    }
+
+    /// Says that event time at an input port has reached `at_ms`.
+    pub fn advance(&mut self, port: &str, at_ms: i64) {
+        self.machine.watermark(Self::entry(port), at_ms);
+        self.drain();
+    }
+
+    /// Ends all inputs: every open window fires.
+    pub fn end(&mut self) {
+        for entry in 0..self.machine.n_sources() {
+            self.machine.end(entry);
+        }
+        self.drain();
+    }
+
+    /// Takes the results that an output port has given since the last call.
+    pub fn take<T: Output>(&mut self, port: &str) -> Vec<T> {
+        self.take_timed(port).into_iter().map(|(_, value)| value).collect()
+    }
+
+    /// Like [`Self::take`], each with its event time in ms.
+    ///
+    /// # Panics
+    /// When the job has no such port or its records have another type.
+    pub fn take_timed<T: Output>(&mut self, port: &str) -> Vec<(i64, T)> {
+        let index = J::TOPOLOGY.sinks().position(|node| node.name == port);
+        let index = index.unwrap_or_else(|| panic!("the job has no output port `{port}`"));
+        let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(found) = rows.get_mut(index).and_then(Option::take) else { return Vec::new() };
+        match found.downcast::<Vec<(i64, T)>>() {
+            Ok(found) => *found,
+            Err(_) => panic!("records of `{port}` are no `{}`", std::any::type_name::<T>()),
+        }
+    }
+
+    /// How many records came too late for every window.
+    #[must_use]
+    pub fn late(&self) -> u64 {
+        self.late
+    }
+
+    /// The records that failed so far.
+    #[must_use]
+    pub fn rejects(&self) -> &[Reject] {
+        &self.rejects
+    }
+
+    /// Takes a checkpoint, throws the machine away and goes on with a new one that loads it, as after a crash
+    /// right behind the checkpoint.
+    ///
+    /// # Errors
+    /// When state cannot be encoded or decoded.
+    ///
+    /// # Panics
+    /// Never for a job that was built once: its settings have been read before.
+    pub fn restart(&mut self) -> Result<(), StateError> {
+        let mut delta = Delta::new();
+        self.machine.checkpoint(&mut delta, b"m")?;
+        self.store.commit(&delta)?;
+        self.machine = build::<J>(&self.rows, &self.settings).expect("the same settings were read before");
+        self.machine.new_split(&self.store, b"m")
+    }
+
+    fn entry(port: &str) -> usize {
+        let found = J::TOPOLOGY.sources().position(|node| node.name == port);
+        found.unwrap_or_else(|| panic!("the job has no input port `{port}`"))
+    }
+
+    fn drain(&mut self) {
+        let mut effects = Effects::default();
+        self.machine.drain(&mut effects);
+        self.late += effects.late;
+        self.rejects.append(&mut effects.rejects);
+    }
+}
+
+fn build<J: Job>(rows: &Rows, settings: &Settings) -> crate::machine::Built {
+    J::build(Plan::new::<J>(Fused, Collect { rows: rows.clone() }, settings.clone()))
+}
+
+/// Ports that keep results as they are and read JSON.
+struct Collect {
+    rows: Rows,
+}
+
+impl Ports for Collect {
+    type Source<T: Input> = Json;
+    type Sink<T: Output> = Kept<T>;
+
+    fn source<T: Input>(&mut self, _index: usize, _name: &'static str) -> Json {
+        Json
+    }
+
+    fn sink<T: Output>(&mut self, index: usize, _name: &'static str) -> Kept<T> {
+        Kept { index, fresh: Vec::new(), rows: self.rows.clone() }
+    }
+}
+
+struct Json;
+
+impl<T: DeserializeOwned> Source<T> for Json {
+    fn decode(&mut self, bytes: &[u8]) -> Result<T, String> {
+        serde_json::from_slice(bytes).map_err(|error| error.to_string())
+    }
+}
+
+struct Kept<T> {
+    index: usize,
+    fresh: Vec<(i64, T)>,
+    rows: Rows,
+}
+
+impl<T: Send + 'static> Sink<T> for Kept<T> {
+    fn accept(&mut self, ts: i64, value: T) {
+        self.fresh.push((ts, value));
+    }
+
+    fn drain(&mut self, _out: &mut OutputBatch) {
+        let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        if rows.len() <= self.index {
+            rows.resize_with(self.index + 1, || None);
+        }
+        if let Some(place) = rows.get_mut(self.index) {
+            let kept = place.get_or_insert_with(|| Box::new(Vec::<(i64, T)>::new()));
+            if let Some(kept) = kept.downcast_mut::<Vec<(i64, T)>>() {
+                kept.append(&mut self.fresh);
+            }
+        }
+    }
+}

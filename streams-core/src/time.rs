@@ -1,0 +1,76 @@
+//! Event time, windows' bounds and the words for lengths of time.
+//!
+//! Times are `i64` milliseconds since the Unix epoch, negative ones allowed; nothing here reads a clock.
+
+use std::time::Duration;
+
+/// The time of a record that has none yet, and of a watermark before the first record.
+pub const UNTIMED: i64 = i64::MIN;
+
+/// A half-open span of event time `[start, end)` in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Window {
+    /// The first millisecond inside.
+    pub start: i64,
+    /// The first millisecond behind.
+    pub end: i64,
+}
+
+/// How far records may be behind the largest event time seen, made by [`out_of_order`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutOfOrder {
+    pub(crate) bound: Duration,
+}
+
+/// Records may be up to `bound` behind the largest event time seen; the watermark follows at that distance.
+#[must_use]
+pub const fn out_of_order(bound: Duration) -> OutOfOrder {
+    OutOfOrder { bound }
+}
+
+/// `n` milliseconds.
+#[must_use]
+pub const fn millis(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+/// `n` seconds.
+#[must_use]
+pub const fn secs(n: u64) -> Duration {
+    Duration::from_secs(n)
+}
+
+/// `n` minutes.
+#[must_use]
+pub const fn mins(n: u64) -> Duration {
+    Duration::from_secs(n.saturating_mul(60))
+}
+
+/// `n` hours.
+#[must_use]
+pub const fn hours(n: u64) -> Duration {
+    Duration::from_secs(n.saturating_mul(3_600))
+}
+
+/// `n` days of 24 hours.
+#[must_use]
+pub const fn days(n: u64) -> Duration {
+    Duration::from_secs(n.saturating_mul(86_400))
+}
+
+/// Whole milliseconds of a length, at most `i64::MAX`; a fraction of a millisecond is cut off.
+#[must_use]
+pub(crate) const fn as_ms(length: Duration) -> i64 {
+    let ms = length.as_millis();
+    if ms > i64::MAX as u128 { i64::MAX } else { ms as i64 }
+}
+
+/// The start of the epoch-aligned span of `size_ms` that holds `ts_ms`, not below `i64::MIN`.
+#[must_use]
+pub(crate) const fn align(ts_ms: i64, size_ms: i64) -> i64 {
+    // Near the ends of time the start may not be representable; it is then the end of time itself.
+    match ts_ms.checked_sub(ts_ms.rem_euclid(size_ms)) {
+        Some(start) => start,
+        None => i64::MIN,
+    }
+}

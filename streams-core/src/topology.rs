@@ -1,0 +1,100 @@
+//! The topology of a job as a constant: what the compiler knows of it, for people and for start-up checks.
+
+/// A job's graph, settings and origin.
+#[derive(Debug, Clone, Copy)]
+pub struct Topology {
+    /// The function's name.
+    pub job: &'static str,
+    /// Its documentation.
+    pub doc: &'static str,
+    /// File and line of the function.
+    pub source: &'static str,
+    /// Parameters that are not streams.
+    pub settings: &'static [SettingSpec],
+    /// Operators, sources first; a node's inputs have smaller indices.
+    pub nodes: &'static [Node],
+    /// A hash over the job's tokens.
+    pub fingerprint: u64,
+}
+
+/// One operator, source or sink.
+#[derive(Debug, Clone, Copy)]
+pub struct Node {
+    /// Its kind: `source`, `sink` or the operator's name in the language.
+    pub kind: &'static str,
+    /// The port's name, or the operator's id where it has one, else empty.
+    pub name: &'static str,
+    /// Indices of the nodes it reads.
+    pub inputs: &'static [usize],
+    /// Its arguments as the user wrote them; the type of a port.
+    pub text: &'static str,
+    /// Line in the source file.
+    pub line: u32,
+}
+
+impl Node {
+    /// A node; expansions use it to stay short.
+    #[must_use]
+    pub const fn new(
+        kind: &'static str,
+        name: &'static str,
+        inputs: &'static [usize],
+        text: &'static str,
+        line: u32,
+    ) -> Self {
+        Self { kind, name, inputs, text, line }
+    }
+}
+
+/// One setting: a parameter of the job that is not a stream.
+#[derive(Debug, Clone, Copy)]
+pub struct SettingSpec {
+    /// The parameter's name.
+    pub name: &'static str,
+    /// Text of the default; without one the setting must be given.
+    pub default: Option<&'static str>,
+    /// The parameter's documentation.
+    pub doc: &'static str,
+    /// What a value looks like, e.g. `DURATION`.
+    pub placeholder: &'static str,
+    /// Checks a text without building the job.
+    pub check: fn(&str) -> Result<(), String>,
+}
+
+impl SettingSpec {
+    /// The setting `name` of type `T`.
+    #[must_use]
+    pub const fn new<T: crate::setting::Setting>(
+        name: &'static str,
+        default: Option<&'static str>,
+        doc: &'static str,
+    ) -> Self {
+        Self { name, default, doc, placeholder: T::PLACEHOLDER, check: crate::setting::check::<T> }
+    }
+}
+
+impl Topology {
+    /// The sources, in the order of the job's parameters.
+    pub fn sources(&self) -> impl Iterator<Item = &'static Node> {
+        self.nodes.iter().filter(|node| node.kind == "source")
+    }
+
+    /// The sinks, in the order of the job's outputs.
+    pub fn sinks(&self) -> impl Iterator<Item = &'static Node> {
+        self.nodes.iter().filter(|node| node.kind == "sink")
+    }
+
+    /// The stage of each node: how many shuffles lie between it and a source.
+    #[must_use]
+    pub fn stages(&self) -> Vec<usize> {
+        let mut stages: Vec<usize> = Vec::with_capacity(self.nodes.len());
+        for node in self.nodes {
+            let upstream = node.inputs.iter().filter_map(|&input| {
+                let crossed = self.nodes.get(input).is_some_and(|n| n.kind == "key_by");
+                stages.get(input).map(|stage| stage + usize::from(crossed))
+            });
+            stages.push(upstream.max().unwrap_or(0));
+        }
+        stages
+    }
+}
