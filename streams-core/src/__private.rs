@@ -1,17 +1,15 @@
 //! Everything that the expansion of `#[stream_job]` names, and nothing else names. No stability promised.
 
-pub use std::clone::Clone;
-
 pub use serde;
 
 pub use crate::context::Cx;
 pub use crate::layout::Layout;
 pub use crate::machine::Built;
 pub use crate::merge::Merge;
-pub use crate::plan::{Job, Plan, level};
+pub use crate::plan::{Job, Plan, cloned, level, outlet};
 pub use crate::ports::Ports;
 pub use crate::record::Schema;
 pub use crate::stream::{aggregate, aggregate_late, fork, tee, union};
 pub use crate::tail::{Shared, Tee, Up};
-pub use crate::topology::{Node, SettingSpec, Topology};
+pub use crate::topology::{About, Node, SettingSpec, about};
 pub use crate::window::{Hopping, Tumbling, checked_hopping, checked_tumbling};

@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 
+use crate::chain::Chain;
 use crate::context::Context;
 use crate::error::BuildError;
 use crate::layout::Layout;
@@ -10,21 +11,41 @@ use crate::ports::{Input, Output, Ports, Source};
 use crate::push::Push;
 use crate::record::{NoKey, Rec};
 use crate::setting::Setting;
-use crate::stream::{Port, Stream};
+use crate::stream::{Port, Returned, Stream};
 use crate::tail::ToPort;
-use crate::topology::Topology;
+use crate::topology::{About, Node, SettingSpec, Topology};
 use crate::window::WindowSpec;
 
 /// A job: what `#[stream_job]` makes of a function.
-pub trait Job: Copy + Send + Sync + 'static {
+pub trait Job: Sized + Send + Sync + 'static {
     /// Builds one machine of the job.
     ///
     /// # Errors
     /// When a setting or a window size that depends on one is wrong.
     fn build<L: Layout, P: Ports>(plan: Plan<L, P>) -> Built;
 
-    /// The job's graph, settings and origin.
-    const TOPOLOGY: Topology;
+    /// The job's name and place.
+    const ABOUT: About;
+
+    /// The documentation of its function.
+    const DOC: &'static str = "";
+
+    /// Its parameters that are not streams.
+    const SETTINGS: &'static [SettingSpec] = &[];
+
+    /// Its graph: sources first, then operators, then sinks; a node's inputs stand before it.
+    const NODES: &'static [Node];
+
+    /// All of this in one.
+    const TOPOLOGY: Topology = Topology {
+        job: Self::ABOUT.job,
+        doc: Self::DOC,
+        file: Self::ABOUT.place.file(),
+        line: Self::ABOUT.place.line(),
+        settings: Self::SETTINGS,
+        nodes: Self::NODES,
+        fingerprint: Self::ABOUT.fingerprint,
+    };
 }
 
 /// Texts of settings, by name; a setting that is not here has its default.
@@ -100,12 +121,18 @@ pub struct Inlet<T> {
     _type: PhantomData<fn() -> T>,
 }
 
-/// The writing side of an output port, to be connected behind the last node.
+/// The writing side of an output port; `S` is its stream type in the job's signature.
 #[derive(Debug)]
-pub struct Outlet<T> {
-    pub(crate) index: usize,
-    pub(crate) name: &'static str,
-    pub(crate) _type: PhantomData<fn() -> T>,
+pub struct Outlet<S> {
+    index: usize,
+    name: &'static str,
+    _port: PhantomData<fn() -> S>,
+}
+
+/// The output port with this name and index.
+#[must_use]
+pub fn outlet<S: Port>(name: &'static str, index: usize) -> Outlet<S> {
+    Outlet { index, name, _port: PhantomData }
 }
 
 /// The type of what crosses one shuffle.
@@ -141,11 +168,18 @@ impl<L, P, C> std::fmt::Debug for Wiring<L, P, C> {
 }
 
 impl<L: Layout, P: Ports, C: Context> Wiring<L, P, C> {
-    /// The end of a chain at an output port.
+    /// Ends a stream at an output port: the node in front of the port's sink.
     #[expect(clippy::needless_pass_by_value, reason = "an outlet has one sink")]
-    pub fn sink<T: Output>(&mut self, outlet: Outlet<T>) -> ToPort<P::Sink<T>> {
+    pub fn sink<S, T, K, Tm, W, O, H>(
+        &mut self,
+        outlet: Outlet<S>,
+        stream: Stream<T, K, Tm, W, O, H>,
+    ) -> Chain<O, ToPort<P::Sink<T>>, H>
+    where
+        T: Output + Returned<S>,
+    {
         let Outlet { index, name, .. } = outlet;
-        ToPort { index, sink: self.ports.sink(index, name) }
+        stream.close().connect(ToPort { index, sink: self.ports.sink(index, name) })
     }
 
     /// The border between two stages; see [`Layout::border`].
@@ -167,7 +201,7 @@ impl<L: Layout, P: Ports, C: Context> Wiring<L, P, C> {
 
     /// Connects an input port to its first node.
     #[expect(clippy::needless_pass_by_value, reason = "an inlet has one node")]
-    pub fn source<T, N>(&mut self, inlet: Inlet<T>, node: N)
+    pub fn source<T, N>(&mut self, inlet: Inlet<T>, node: N) -> &mut Self
     where
         T: Input,
         P::Source<T>: Source<T>,
@@ -176,19 +210,27 @@ impl<L: Layout, P: Ports, C: Context> Wiring<L, P, C> {
         let Inlet { index, name, .. } = inlet;
         let source = self.ports.source::<T>(index, name);
         self.sources.push((index, Box::new(SourceEntry { port: name, source, node, _type: PhantomData })));
+        self
     }
 
     /// The finished machine.
     ///
     /// # Errors
     /// None today; the signature leaves room for ports that cannot be opened.
-    pub fn finish(mut self, cx: C) -> Built {
-        self.sources.sort_by_key(|(index, _)| *index);
-        let n_sources = self.sources.len();
-        let entries = self.sources.into_iter().map(|(_, entry)| entry);
-        let entries = entries.chain(self.assembly.exchanges).collect();
+    pub fn finish(&mut self, cx: C) -> Built {
+        let mut sources = std::mem::take(&mut self.sources);
+        sources.sort_by_key(|(index, _)| *index);
+        let n_sources = sources.len();
+        let entries = sources.into_iter().map(|(_, entry)| entry);
+        let entries = entries.chain(self.assembly.exchanges.drain(..)).collect();
         Ok(Box::new(Assembled { n_sources, entries, cx }))
     }
+}
+
+/// The key of a result: the operator behind gets the original.
+#[inline(always)]
+pub fn cloned<K: Clone>(key: &K) -> K {
+    key.clone()
 }
 
 /// A node that is an entry as it stands.

@@ -18,7 +18,7 @@ use crate::op::map::Map;
 use crate::op::running::Retention;
 use crate::op::try_map::TryMap;
 use crate::op::window_aggregate::{ClosedLate, WindowAggregate};
-use crate::plan::{Outlet, Queue};
+use crate::plan::Queue;
 use crate::push::Operator;
 use crate::record::{NoKey, Rec};
 use crate::time::{OutOfOrder, Window, as_ms};
@@ -83,6 +83,17 @@ pub trait Port {
 impl<T> Port for Stream<T> {
     type Item = T;
 }
+
+/// The records of an output whose type in the signature is `S`.
+#[diagnostic::on_unimplemented(
+    message = "this output gives `{Self}`, but the signature says `{S}`",
+    label = "the job returns a stream of `{Self}` here",
+    note = "write `Stream<{Self}>` in the signature, or turn the records into what it says with a `map`"
+)]
+pub trait Returned<S> {}
+
+#[diagnostic::do_not_recommend]
+impl<T> Returned<Stream<T>> for T {}
 
 impl<T> Stream<T> {
     pub(crate) fn head() -> Self {
@@ -209,7 +220,7 @@ impl<T, K, Tm, W, O, H> Stream<T, K, Tm, W, O, H> {
         Typer(PhantomData)
     }
 
-    fn close(self) -> Closed<O, H> {
+    pub(crate) fn close(self) -> Closed<O, H> {
         Closed { operators: self.operators, _head: PhantomData }
     }
 
@@ -217,12 +228,6 @@ impl<T, K, Tm, W, O, H> Stream<T, K, Tm, W, O, H> {
     #[doc(hidden)]
     pub fn cut(self) -> (Closed<O, H>, Queue<K, T>, Stream<T, K, Tm, NoWindow, Id, Rec<K, T>>) {
         (self.close(), Queue { _type: PhantomData }, restart())
-    }
-
-    /// Ends the stream at an output port.
-    #[doc(hidden)]
-    pub fn to_port<P: Port<Item = T>>(self, name: &'static str, index: usize) -> (Closed<O, H>, Outlet<T>) {
-        (self.close(), Outlet { index, name, _type: PhantomData })
     }
 }
 
@@ -272,14 +277,14 @@ pub fn union<T, K, Tm, Oa, Ha, Ob, Hb>(
 
 /// The aggregate as an operator.
 pub fn aggregate<T: 'static, K, Tm, W, O, H, A, F, R>(
-    stream: Stream<T, K, Tm, W, O, H>,
     id: &'static str,
     aggregates: A,
+    stream: Stream<T, K, Tm, W, O, H>,
     finish: F,
 ) -> Next<R, K, Tm, NoWindow, O, W::Aggregate<K, T, A, F>, H>
 where
     W: Windowed,
-    K: Key,
+    K: Keyed,
     A: Aggregates<T>,
     F: Fn(&K, Window, A::Out) -> R + Pure,
 {
@@ -287,42 +292,25 @@ where
     Stream { operators: Then(stream.operators, operator), window: NoWindow, _types: PhantomData }
 }
 
-/// An aggregate whose late records are used.
-#[derive(Debug)]
-pub struct WithLate<T, K, Tm, R, O, X, H> {
-    operators: O,
-    aggregate: X,
-    _types: PhantomData<fn(H) -> (T, K, Tm, R)>,
-}
-
-/// The aggregate as the end of its stream, with a way out for late records.
+/// The aggregate as the end of its stream: the end, the results, the late records.
+#[expect(clippy::type_complexity, reason = "three streams leave here, each with its own type")]
 pub fn aggregate_late<T: 'static, K, Tm, W, O, H, A, F, R>(
-    stream: Stream<T, K, Tm, W, O, H>,
     id: &'static str,
     aggregates: A,
+    stream: Stream<T, K, Tm, W, O, H>,
     finish: F,
-) -> WithLate<T, K, Tm, R, O, WindowAggregate<K, T, A, F>, H>
+) -> (
+    ClosedLate<O, WindowAggregate<K, T, A, F>, H>,
+    Stream<R, K, Tm, NoWindow, Id, Rec<K, R>>,
+    Stream<T, K, Tm, NoWindow, Id, Rec<K, T>>,
+)
 where
     W: Closing,
-    K: Key,
+    K: Keyed,
     A: Aggregates<T>,
     F: Fn(&K, Window, A::Out) -> R + Pure,
 {
     let aggregate = WindowAggregate::new(id, stream.window.lengths_ms(), aggregates, finish);
-    WithLate { operators: stream.operators, aggregate, _types: PhantomData }
-}
-
-impl<T, K, Tm, R, O, X, H> WithLate<T, K, Tm, R, O, X, H> {
-    /// Its end, its results, its late records.
-    #[expect(clippy::type_complexity, reason = "three streams leave here, each with its own type")]
-    pub fn split_late(
-        self,
-    ) -> (
-        ClosedLate<O, X, H>,
-        Stream<R, K, Tm, NoWindow, Id, Rec<K, R>>,
-        Stream<T, K, Tm, NoWindow, Id, Rec<K, T>>,
-    ) {
-        let closed = ClosedLate { operators: self.operators, aggregate: self.aggregate, _head: PhantomData };
-        (closed, restart(), restart())
-    }
+    let closed = ClosedLate { operators: stream.operators, aggregate, _head: PhantomData };
+    (closed, restart(), restart())
 }

@@ -28,6 +28,8 @@ pub struct Harness<J: Job> {
     store: MemoryStore,
     rejects: Vec<Reject>,
     late: u64,
+    /// The input ports that have ended.
+    ended: Vec<usize>,
     _job: std::marker::PhantomData<J>,
 }
 
@@ -65,6 +67,7 @@ impl<J: Job> Harness<J> {
             store: MemoryStore::new(),
             rejects: Vec::new(),
             late: 0,
+            ended: Vec::new(),
             _job: std::marker::PhantomData,
         })
     }
@@ -102,11 +105,17 @@ impl<J: Job> Harness<J> {
         self.drain();
     }
 
-    /// Ends all inputs: every open window fires.
+    /// Ends all inputs that have not ended before: every open window fires.
     pub fn end(&mut self) {
         for entry in 0..self.machine.n_sources() {
-            self.machine.end(entry);
+            self.end_entry(entry);
         }
+        self.drain();
+    }
+
+    /// Ends one input port: it holds nothing back any more where it is united with others.
+    pub fn end_port(&mut self, port: &str) {
+        self.end_entry(Self::entry(port));
         self.drain();
     }
 
@@ -155,7 +164,19 @@ impl<J: Job> Harness<J> {
         self.machine.checkpoint(&mut delta, b"m")?;
         self.store.commit(&delta)?;
         self.machine = build::<J>(&self.rows, &self.settings).expect("the same settings were read before");
-        self.machine.new_split(&self.store, b"m")
+        self.machine.new_split(&self.store, b"m")?;
+        // That an input has ended is no state: its source finds the end again.
+        for &entry in &self.ended {
+            self.machine.end(entry);
+        }
+        Ok(())
+    }
+
+    fn end_entry(&mut self, entry: usize) {
+        if !self.ended.contains(&entry) {
+            self.ended.push(entry);
+            self.machine.end(entry);
+        }
     }
 
     fn entry(port: &str) -> usize {

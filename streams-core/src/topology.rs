@@ -7,14 +7,31 @@ pub struct Topology {
     pub job: &'static str,
     /// Its documentation.
     pub doc: &'static str,
-    /// File and line of the function.
-    pub source: &'static str,
+    /// File of the function.
+    pub file: &'static str,
+    /// Its line there.
+    pub line: u32,
     /// Parameters that are not streams.
     pub settings: &'static [SettingSpec],
     /// Operators, sources first; a node's inputs have smaller indices.
     pub nodes: &'static [Node],
     /// A hash over the job's tokens.
     pub fingerprint: u64,
+}
+
+/// A job's name and origin; the part of a [`Topology`] that is neither its graph nor its settings.
+#[derive(Debug, Clone, Copy)]
+pub struct About {
+    pub(crate) job: &'static str,
+    pub(crate) fingerprint: u64,
+    pub(crate) place: &'static std::panic::Location<'static>,
+}
+
+/// The job of this name, at the place of the call.
+#[must_use]
+#[track_caller]
+pub const fn about(job: &'static str, fingerprint: u64) -> About {
+    About { job, fingerprint, place: std::panic::Location::caller() }
 }
 
 /// One operator, source or sink.

@@ -120,11 +120,18 @@ struct Kept<S> {
     last_ms: i64,
 }
 
+/// Whether event time has passed `last_ms` by the `ttl`. Counted back from the watermark, because the sum of
+/// the other two may lie behind the end of time, which no watermark reaches.
+#[inline(always)]
+fn is_forgotten(last_ms: i64, ttl_ms: i64, watermark_ms: i64) -> bool {
+    watermark_ms.checked_sub(ttl_ms).is_some_and(|oldest_ms| last_ms <= oldest_ms)
+}
+
 impl<K: Key, T, A: Aggregates<T>, F> RunningAggregate<K, T, A, F> {
     fn sweep(&mut self, ttl_ms: i64) {
         let (watermark_ms, dropped) = (self.watermark_ms, &mut self.dropped);
         self.rows.retain(|key, row| {
-            let keep = row.kept.last_ms.saturating_add(ttl_ms) > watermark_ms;
+            let keep = !is_forgotten(row.kept.last_ms, ttl_ms, watermark_ms);
             if !keep && row.saved {
                 dropped.push(key.clone());
             }
@@ -168,7 +175,7 @@ where
             None => self.rows.entry(record.key.clone()).or_insert_with(fresh),
         };
         if let Some(ttl_ms) = self.ttl_ms
-            && row.kept.last_ms.saturating_add(ttl_ms) <= self.watermark_ms
+            && is_forgotten(row.kept.last_ms, ttl_ms, self.watermark_ms)
         {
             row.kept.state = aggregates.init();
             row.kept.last_ms = UNTIMED;

@@ -1,0 +1,131 @@
+//! Segments, levels and fan-outs as text.
+
+use std::fmt::Write as _;
+
+use expect_test::{Expect, expect};
+
+use crate::testing::{DAG, TRAFFIC, checked, with_body};
+
+#[track_caller]
+#[expect(clippy::needless_pass_by_value, reason = "`expect!` makes a value")]
+fn check(source: &str, expected: Expect) {
+    let (job, errors) = checked(source);
+    assert_eq!(errors, "");
+    let analysis = super::job(&job);
+    let mut out = String::new();
+    for (number, segment) in analysis.segments.iter().enumerate() {
+        let _ = writeln!(
+            out,
+            "segment {number} level {}: {:?} to {:?}",
+            segment.level, segment.start, segment.end
+        );
+    }
+    expected.assert_eq(&out);
+}
+
+#[test]
+fn a_straight_job_is_cut_at_its_key() {
+    check(
+        TRAFFIC,
+        expect![[r#"
+        segment 0 level 0: Port(0) to Border(1)
+        segment 1 level 0: Inner to Port(0)
+    "#]],
+    );
+}
+
+#[test]
+fn a_graph() {
+    check(
+        DAG,
+        expect![[r#"
+        segment 0 level 1: Port(0) to Tee([1, 2])
+        segment 1 level 1: Inner to Union { union: 1, input: 0 }
+        segment 2 level 1: Inner to Union { union: 1, input: 1 }
+        segment 3 level 0: Union(1) to Border(4)
+        segment 4 level 0: Inner to Late { late: 6, rows: 5 }
+        segment 5 level 0: Inner to Port(0)
+        segment 6 level 0: Inner to Port(1)
+    "#]],
+    );
+}
+
+#[test]
+fn a_port_can_go_straight_to_an_output() {
+    check(
+        &with_body("flows"),
+        expect![[r#"
+        segment 0 level 0: Port(0) to Port(0)
+    "#]],
+    );
+}
+
+#[test]
+fn a_stream_meets_itself() {
+    check(
+        &with_body("flows.union(flows)"),
+        expect![[r#"
+        segment 0 level 1: Port(0) to Tee([1, 2])
+        segment 1 level 1: Inner to Union { union: 1, input: 0 }
+        segment 2 level 1: Inner to Union { union: 1, input: 1 }
+        segment 3 level 0: Union(1) to Port(0)
+    "#]],
+    );
+}
+
+#[test]
+fn unions_are_numbered_from_downstream() {
+    check(
+        "fn job(a: Stream<A>, b: Stream<A>, c: Stream<A>) -> Stream<A> {
+            let ab = a.union(b).key_by(|f| f.h);
+            ab.union(c.key_by(|f| f.h)).filter(|f| f.ok)
+        }",
+        expect![[r#"
+            segment 0 level 2: Port(0) to Union { union: 2, input: 0 }
+            segment 1 level 2: Port(1) to Union { union: 2, input: 1 }
+            segment 2 level 1: Union(2) to Border(4)
+            segment 3 level 2: Port(2) to Border(5)
+            segment 4 level 1: Inner to Union { union: 1, input: 0 }
+            segment 5 level 2: Inner to Union { union: 1, input: 1 }
+            segment 6 level 0: Union(1) to Port(0)
+        "#]],
+    );
+}
+
+#[test]
+fn keyed_streams_fork_behind_the_border() {
+    check(
+        "fn job(a: Stream<A>) -> (Stream<B>, Stream<B>) {
+            let keyed = a.key_by(|f| f.h);
+            let x = keyed.running(forever()).aggregate(count());
+            let y = keyed.running(forever()).aggregate(count());
+            (x, y)
+        }",
+        expect![[r#"
+            segment 0 level 0: Port(0) to Border(1)
+            segment 1 level 0: Inner to Tee([2, 3])
+            segment 2 level 0: Inner to Port(0)
+            segment 3 level 0: Inner to Port(1)
+        "#]],
+    );
+}
+
+#[test]
+fn late_records_fork() {
+    check(
+        "fn job(a: Stream<A>) -> (Stream<B>, Stream<A>, Stream<A>) {
+            let rows = a.key_by(|f| f.h).window(w()).aggregate(count());
+            let late = rows.late();
+            let big = rows.late().filter(|f| f.big);
+            (rows, late, big)
+        }",
+        expect![[r#"
+            segment 0 level 0: Port(0) to Border(1)
+            segment 1 level 0: Inner to Late { late: 2, rows: 3 }
+            segment 2 level 0: Inner to Tee([5, 4])
+            segment 3 level 0: Inner to Port(0)
+            segment 4 level 0: Inner to Port(1)
+            segment 5 level 0: Inner to Port(2)
+        "#]],
+    );
+}

@@ -1,0 +1,196 @@
+//! Third pass: the rules between the parts of a job, one `check_*` each.
+//!
+//! Types are not known here; what depends on them is said by the bounds in the core.
+//! After this pass the driver asks for the errors, and nothing behind it can fail.
+
+mod closures;
+
+use proc_macro2::Ident;
+use syn::Expr;
+
+use crate::ctxt::Ctxt;
+use crate::ir::{Call, Job, Node};
+use crate::ops::{Form, Kind};
+use crate::symbol;
+
+/// Applies every rule.
+pub(crate) fn job(ctxt: &Ctxt, job: &Job) {
+    check_names_hide_nothing(ctxt, job);
+    check_settings_are_no_flags(ctxt, job);
+    if !job.is_partial {
+        check_ports_are_used(ctxt, job);
+        check_streams_are_used(ctxt, job);
+    }
+    check_output_count(ctxt, job);
+    check_unique_operator_names(ctxt, job);
+    check_keys_are_owned(ctxt, job);
+    check_window_words_need_a_window(ctxt, job);
+    check_accumulator_limit(ctxt, job);
+    closures::check(ctxt, job);
+}
+
+/// A variable called like a function of the prelude hides it, and rustc would then complain about the
+/// call: `fn job(flows: Stream<Flow>, out_of_order: Duration)`.
+fn check_names_hide_nothing(ctxt: &Ctxt, job: &Job) {
+    let refuse = |name: &Ident, what: &str| {
+        if symbol::PRELUDE_FUNCTIONS.iter().any(|function| name == function) {
+            ctxt.error_at(
+                name.span(),
+                format!("the {what} `{name}` hides the function `{name}`; choose another name"),
+            );
+        }
+    };
+    job.ports().for_each(|port| refuse(&port.word, "port"));
+    job.settings.iter().for_each(|setting| refuse(&setting.name, "setting"));
+    job.plain.iter().for_each(|name| refuse(name, "variable"));
+}
+
+/// Every setting is a flag on the command line, next to the runtime's own: `fn job(.., workers: u32)`.
+fn check_settings_are_no_flags(ctxt: &Ctxt, job: &Job) {
+    for setting in &job.settings {
+        let name = &setting.name;
+        if symbol::RUNTIME_FLAGS.iter().any(|flag| name == flag) {
+            let flag = name.to_string().replace('_', "-");
+            ctxt.error_at(
+                name.span(),
+                format!(
+                    "the setting `{name}` collides with the flag `--{flag}` of every job; choose another name"
+                ),
+            );
+        }
+    }
+}
+
+/// A port that nobody reads would still be consumed: `fn job(a: Stream<A>, extra: Stream<B>)`.
+fn check_ports_are_used(ctxt: &Ctxt, job: &Job) {
+    for (node, uses) in job.nodes.iter().zip(job.uses()) {
+        if uses == 0 && matches!(node.call, Call::Port(..)) {
+            ctxt.error_at(
+                node.word.span(),
+                format!("input port `{}` is never read; use it or remove the parameter", node.word),
+            );
+        }
+    }
+}
+
+/// Operators whose records go nowhere are a mistake: `let big = flows.filter(..);` and never `big`.
+fn check_streams_are_used(ctxt: &Ctxt, job: &Job) {
+    for binding in job.bindings.iter().filter(|binding| !binding.is_used) {
+        ctxt.error_at(
+            binding.name.span(),
+            format!("stream `{}` is built and never used; return it or remove it", binding.name),
+        );
+    }
+    for (number, (node, uses)) in job.nodes.iter().zip(job.uses()).enumerate() {
+        let is_reported = job.bindings.iter().any(|binding| binding.node == number && !binding.is_used);
+        if uses == 0 && !is_reported && !node.is_poisoned && !matches!(node.call, Call::Port(..)) {
+            ctxt.error_at(
+                node.word.span(),
+                format!(
+                    "the result of this `{}` is built and never used; bind it with `let` and return it",
+                    node.word
+                ),
+            );
+        }
+    }
+}
+
+/// The signature names the ports and the body fills them: `-> (Stream<A>, Stream<B>)` and one stream.
+fn check_output_count(ctxt: &Ctxt, job: &Job) {
+    let (declared, place) = &job.declared;
+    if let Some(returned) = job.returned
+        && *declared != 0
+        && returned != *declared
+    {
+        let streams = if returned == 1 { "stream" } else { "streams" };
+        let write = match declared {
+            1 => "return one stream".to_owned(),
+            n => format!("return a tuple of {n} streams"),
+        };
+        ctxt.error_on(
+            place,
+            format!("the job returns {returned} {streams} but its signature says {declared}; {write}"),
+        );
+    }
+}
+
+/// State is found by its operator's name: `.named("a")` twice, or a `let` called like another one's name.
+fn check_unique_operator_names(ctxt: &Ctxt, job: &Job) {
+    let mut taken: Vec<&str> = Vec::new();
+    for node in job.nodes.iter().filter(|node| !matches!(node.call, Call::Port(..)) && !node.id.is_empty()) {
+        let id = node.id.as_str();
+        if taken.contains(&id) {
+            ctxt.error_at(
+                node.id_span,
+                format!(
+                    "two operators are named `{id}`; give one of them another name with `.named(\"..\")`"
+                ),
+            );
+        }
+        taken.push(id);
+    }
+}
+
+/// A key outlives its record: `key_by(|f| &f.host)`.
+fn check_keys_are_owned(ctxt: &Ctxt, job: &Job) {
+    for node in job.nodes.iter().filter(|node| node.op.form == Form::Cut) {
+        for expr in node.exprs() {
+            let Expr::Closure(closure) = expr else { continue };
+            if let Some(reference) = leading_reference(&closure.body) {
+                ctxt.error_at(
+                    reference.and_token.span,
+                    "a key must be owned, it outlives its record; write `.clone()` behind the field instead of `&` before it",
+                );
+            }
+        }
+    }
+}
+
+fn leading_reference(body: &Expr) -> Option<&syn::ExprReference> {
+    match body {
+        Expr::Reference(reference) => Some(reference),
+        Expr::Paren(paren) => leading_reference(&paren.expr),
+        Expr::Tuple(tuple) => tuple.elems.iter().find_map(leading_reference),
+        Expr::Block(block) => match block.block.stmts.last()? {
+            syn::Stmt::Expr(expr, None) => leading_reference(expr),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A running aggregate has no window: `.running(forever()).aggregate((key(), window_start()))`.
+fn check_window_words_need_a_window(ctxt: &Ctxt, job: &Job) {
+    for node in &job.nodes {
+        let Call::Aggregate(aggregate) = &node.call else { continue };
+        if let (Some(word), Some(Kind::Running)) = (&aggregate.window_word, input_kind(job, node)) {
+            ctxt.error_at(
+                word.span(),
+                format!("`{word}` needs a window and this aggregate is running; remove it or write `.window(tumbling(secs(10)))`"),
+            );
+        }
+    }
+}
+
+/// The accumulators of an aggregate are one tuple of state, and tuples have an end.
+fn check_accumulator_limit(ctxt: &Ctxt, job: &Job) {
+    for node in &job.nodes {
+        let Call::Aggregate(aggregate) = &node.call else { continue };
+        if let Some(first_beyond) = aggregate.accumulators.get(symbol::MAX_ACCUMULATORS) {
+            ctxt.error_at(
+                first_beyond.word.span(),
+                format!(
+                    "an aggregate takes at most {} accumulators; gather several values in one with `acc(..)`",
+                    symbol::MAX_ACCUMULATORS
+                ),
+            );
+        }
+    }
+}
+
+fn input_kind(job: &Job, node: &Node) -> Option<Kind> {
+    node.inputs.first().and_then(|input| job.nodes.get(*input)).map(|input| input.kind)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+//! What operators must not do: change what they capture, wait, read a clock, draw random numbers.
+//!
+//! A record may be read again after a failure, and must then have the same effect.
+//! Only what is written in the job itself is seen; the functions that it calls are not.
+
+use proc_macro2::Span;
+use syn::visit::{self, Visit};
+use syn::{Expr, Path};
+
+use crate::ctxt::Ctxt;
+use crate::ir::Job;
+use crate::{scope, symbol};
+
+/// Applies the rules to every expression of every operator.
+pub(super) fn check(ctxt: &Ctxt, job: &Job) {
+    for node in &job.nodes {
+        for expr in node.exprs() {
+            check_captures_are_constant(ctxt, job, expr);
+            check_operators_replay(ctxt, expr);
+        }
+    }
+}
+
+/// A changed capture would not be in any checkpoint: `filter(|f| { limit += 1; f.bytes > limit })`.
+fn check_captures_are_constant(ctxt: &Ctxt, job: &Job, expr: &Expr) {
+    let settings = job.settings.iter().map(|setting| &setting.name);
+    let names: Vec<String> = settings.chain(&job.plain).map(ToString::to_string).collect();
+    for (name, span) in scope::find(expr, &|name| names.iter().any(|known| known == name)).changed {
+        ctxt.error_at(
+            span,
+            format!("an operator cannot change `{name}`, the change would not survive a checkpoint; keep state in an operator such as `.aggregate(..)`"),
+        );
+    }
+}
+
+/// An operator neither waits nor asks the outside: `map(|f| SystemTime::now())`, `filter(|_| rand::random())`.
+fn check_operators_replay(ctxt: &Ctxt, expr: &Expr) {
+    Replay { ctxt, closures: 0 }.visit_expr(expr);
+}
+
+struct Replay<'a> {
+    ctxt: &'a Ctxt,
+    closures: usize,
+}
+
+impl Replay<'_> {
+    fn waits(&self, span: Span) {
+        self.ctxt.error_at(
+            span,
+            "an operator cannot wait, a batch runs through its operators at once; fetch the data before and send it in through a port of its own",
+        );
+    }
+
+    fn path(&self, path: &Path) {
+        let words: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+        let (Some(first), Some(last)) = (words.first(), words.last()) else { return };
+        let owner = words.iter().rev().nth(1);
+        let is_clock = symbol::CLOCK_CALLS
+            .iter()
+            .any(|(ty, call)| last == call && owner.is_some_and(|owner| owner == ty));
+        let is_random = symbol::RANDOM_CALLS.contains(&last.as_str())
+            || (words.len() > 1 && symbol::RANDOM_CRATES.contains(&first.as_str()));
+        // A path without its arguments is what the user recognizes.
+        let written = words.join("::");
+        if is_clock {
+            self.ctxt.error_on(
+                path,
+                format!("`{written}` in an operator breaks replay; use a time that is in the record"),
+            );
+        } else if is_random {
+            self.ctxt.error_on(path, format!("`{written}` in an operator breaks replay; derive the number from the record, for example from a hash of its key"));
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Replay<'_> {
+    fn visit_expr_closure(&mut self, closure: &'ast syn::ExprClosure) {
+        if let Some(word) = &closure.asyncness {
+            // What is awaited inside is not reported again.
+            self.waits(word.span);
+            return;
+        }
+        self.closures += 1;
+        visit::visit_expr_closure(self, closure);
+        self.closures -= 1;
+    }
+
+    fn visit_expr_await(&mut self, expr: &'ast syn::ExprAwait) {
+        self.waits(expr.await_token.span);
+        visit::visit_expr_await(self, expr);
+    }
+
+    fn visit_expr_async(&mut self, expr: &'ast syn::ExprAsync) {
+        // What is awaited inside is not reported again.
+        self.waits(expr.async_token.span);
+    }
+
+    fn visit_expr_try(&mut self, expr: &'ast syn::ExprTry) {
+        if self.closures == 0 {
+            self.ctxt.error_on(
+                expr.question_token,
+                "a job is a pipeline; `?` has nothing to return to, write `.try_map(..)` for what can fail per record",
+            );
+        }
+        visit::visit_expr_try(self, expr);
+    }
+
+    fn visit_expr_path(&mut self, path: &'ast syn::ExprPath) {
+        // Outside of a closure a function is only named, which is how it becomes the operator.
+        self.path(&path.path);
+    }
+
+    fn visit_macro(&mut self, mac: &'ast syn::Macro) {
+        for argument in scope::macro_arguments(mac).iter().flatten() {
+            self.visit_expr(argument);
+        }
+    }
+}

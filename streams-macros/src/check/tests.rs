@@ -1,0 +1,266 @@
+//! A bad input for every rule between the parts of a job.
+
+use expect_test::{Expect, expect};
+
+use crate::testing::{DAG, TRAFFIC, checked, with_body};
+
+#[track_caller]
+#[expect(clippy::needless_pass_by_value, reason = "`expect!` makes a value")]
+fn check(source: &str, expected: Expect) {
+    expected.assert_eq(&checked(source).1);
+}
+
+#[test]
+fn good_jobs() {
+    check(TRAFFIC, expect![[""]]);
+    check(DAG, expect![[""]]);
+}
+
+#[test]
+fn names_hide_nothing() {
+    check(
+        "fn job(a: Stream<A>, out_of_order: u64) -> Stream<A> { a.filter(|f| f.n > out_of_order) }",
+        expect![[r#"
+        out_of_order <- the setting `out_of_order` hides the function `out_of_order`; choose another name
+    "#]],
+    );
+    check(
+        "fn job(count: Stream<A>) -> Stream<A> { count }",
+        expect![[r#"
+        count <- the port `count` hides the function `count`; choose another name
+    "#]],
+    );
+    check(
+        &with_body("let sum = 3; flows.filter(|f| f.n > sum)"),
+        expect![[r#"
+        sum <- the variable `sum` hides the function `sum`; choose another name
+    "#]],
+    );
+}
+
+#[test]
+fn settings_are_no_flags() {
+    check(
+        "fn job(a: Stream<A>, checkpoint_interval: u64) -> Stream<A> { a }",
+        expect![[r#"
+        checkpoint_interval <- the setting `checkpoint_interval` collides with the flag `--checkpoint-interval` of every job; choose another name
+    "#]],
+    );
+}
+
+#[test]
+fn ports_are_used() {
+    check(
+        "fn job(a: Stream<A>, extra: Stream<B>) -> Stream<A> { a }",
+        expect![[r#"
+        extra <- input port `extra` is never read; use it or remove the parameter
+    "#]],
+    );
+}
+
+#[test]
+fn streams_are_used() {
+    check(
+        &with_body("let big = flows.filter(|f| f.big); flows"),
+        expect![[r#"
+        big <- stream `big` is built and never used; return it or remove it
+    "#]],
+    );
+    check(
+        &with_body("let same = flows; flows"),
+        expect![[r#"
+        same <- stream `same` is built and never used; return it or remove it
+    "#]],
+    );
+    check(
+        &with_body("flows.key_by(|f| f.h).window(w()).aggregate(count()).late()"),
+        expect![[r#"
+        aggregate <- the result of this `aggregate` is built and never used; bind it with `let` and return it
+    "#]],
+    );
+    check(
+        &with_body("let t = flows.key_by(|f| f.h).window(w()).aggregate(count()); t.late()"),
+        expect![[r#"
+        aggregate <- the result of this `aggregate` is built and never used; bind it with `let` and return it
+    "#]],
+    );
+}
+
+#[test]
+fn output_count() {
+    check(
+        "fn job(a: Stream<A>) -> (Stream<A>, Stream<A>) { a }",
+        expect![[r#"
+        -> (Stream<A>, Stream<A>) <- the job returns 1 stream but its signature says 2; return a tuple of 2 streams
+    "#]],
+    );
+    check(
+        "fn job(a: Stream<A>, b: Stream<A>) -> Stream<A> { (a, b) }",
+        expect![[r#"
+        -> Stream<A> <- the job returns 2 streams but its signature says 1; return one stream
+    "#]],
+    );
+}
+
+#[test]
+fn unique_operator_names() {
+    check(
+        &with_body("flows.map(|f| f).named(\"a\").filter(|f| f.ok).named(\"a\")"),
+        expect![[r#"
+        "a" <- two operators are named `a`; give one of them another name with `.named("..")`
+    "#]],
+    );
+    check(
+        &with_body("let t = flows.event_time(|f| f.at, b()); let t = t.event_time(|f| f.at, b()); t"),
+        expect![[r#"
+            t <- two operators are named `t`; give one of them another name with `.named("..")`
+        "#]],
+    );
+}
+
+#[test]
+fn keys_are_owned() {
+    check(
+        &with_body("flows.key_by(|f| &f.host)"),
+        expect![[r#"
+        & <- a key must be owned, it outlives its record; write `.clone()` behind the field instead of `&` before it
+    "#]],
+    );
+    check(
+        &with_body("flows.key_by(|f| (f.port, &f.host))"),
+        expect![[r#"
+        & <- a key must be owned, it outlives its record; write `.clone()` behind the field instead of `&` before it
+    "#]],
+    );
+    check(
+        &with_body("flows.key_by(|f| { &f.host })"),
+        expect![[r#"
+        & <- a key must be owned, it outlives its record; write `.clone()` behind the field instead of `&` before it
+    "#]],
+    );
+}
+
+#[test]
+fn window_words_need_a_window() {
+    check(
+        &with_body("flows.key_by(|f| f.h).running(forever()).aggregate((key(), window_start()))"),
+        expect![[r#"
+        window_start <- `window_start` needs a window and this aggregate is running; remove it or write `.window(tumbling(secs(10)))`
+    "#]],
+    );
+}
+
+#[test]
+fn accumulator_limit() {
+    let sums = "sum(|f| f.x), ".repeat(13);
+    check(
+        &with_body(&format!("flows.key_by(|f| f.h).window(w()).aggregate(({sums}))")),
+        expect![[r#"
+        sum <- an aggregate takes at most 12 accumulators; gather several values in one with `acc(..)`
+    "#]],
+    );
+}
+
+#[test]
+fn captures_are_constant() {
+    check(
+        "fn job(a: Stream<A>, min_flow: u64) -> Stream<A> { a.filter(|f| { min_flow += 1; f.n > min_flow }) }",
+        expect![[r#"
+            min_flow <- an operator cannot change `min_flow`, the change would not survive a checkpoint; keep state in an operator such as `.aggregate(..)`
+        "#]],
+    );
+    check(
+        &with_body("let n = 0; flows.filter(|_| { n += 1; n % 2 == 0 })"),
+        expect![[r#"
+        n <- an operator cannot change `n`, the change would not survive a checkpoint; keep state in an operator such as `.aggregate(..)`
+    "#]],
+    );
+    check(
+        &with_body("let n = v(); flows.inspect(|f| push(&mut n, f))"),
+        expect![[r#"
+        n <- an operator cannot change `n`, the change would not survive a checkpoint; keep state in an operator such as `.aggregate(..)`
+    "#]],
+    );
+}
+
+#[test]
+fn operators_do_not_wait() {
+    check(
+        &with_body("flows.map(|f| fetch(f).await)"),
+        expect![[r#"
+        await <- an operator cannot wait, a batch runs through its operators at once; fetch the data before and send it in through a port of its own
+    "#]],
+    );
+    check(
+        &with_body("flows.map(async |f| fetch(f).await)"),
+        expect![[r#"
+        async <- an operator cannot wait, a batch runs through its operators at once; fetch the data before and send it in through a port of its own
+    "#]],
+    );
+    check(
+        &with_body("flows.map(|f| async move { fetch(f).await })"),
+        expect![[r#"
+        async <- an operator cannot wait, a batch runs through its operators at once; fetch the data before and send it in through a port of its own
+    "#]],
+    );
+}
+
+#[test]
+fn operators_replay() {
+    check(
+        &with_body("flows.map(|f| (f, SystemTime::now()))"),
+        expect![[r#"
+        SystemTime::now <- `SystemTime::now` in an operator breaks replay; use a time that is in the record
+    "#]],
+    );
+    check(
+        &with_body("flows.event_time(|f| std::time::Instant::now().x(), b())"),
+        expect![[r#"
+        std::time::Instant::now <- `std::time::Instant::now` in an operator breaks replay; use a time that is in the record
+    "#]],
+    );
+    check(
+        &with_body("flows.filter(|f| rand::random())"),
+        expect![[r#"
+        rand::random <- `rand::random` in an operator breaks replay; derive the number from the record, for example from a hash of its key
+    "#]],
+    );
+    check(
+        &with_body("flows.filter(|f| thread_rng().random_bool(0.5))"),
+        expect![[r#"
+        thread_rng <- `thread_rng` in an operator breaks replay; derive the number from the record, for example from a hash of its key
+    "#]],
+    );
+    check(
+        &with_body("flows.map(|f| format!(\"{:?}\", SystemTime::now()))"),
+        expect![[r#"
+        SystemTime::now <- `SystemTime::now` in an operator breaks replay; use a time that is in the record
+    "#]],
+    );
+}
+
+#[test]
+fn questions_outside_of_closures() {
+    check(
+        &with_body("flows.map(load()?)"),
+        expect![[r#"
+        ? <- a job is a pipeline; `?` has nothing to return to, write `.try_map(..)` for what can fail per record
+    "#]],
+    );
+}
+
+#[test]
+fn all_mistakes_at_once() {
+    check(
+        &with_body(
+            "let mut n = 0; let x = flows.filtr(|f| f.ok).mapp(|f| f); x.keyby(|f| { n += 1; f.host })",
+        ),
+        expect![[r#"
+            mut <- a job cannot hold `mut` variables, they would not survive a checkpoint; keep state in an operator such as `.aggregate(..)`
+            filtr <- unknown operator `filtr`; did you mean `filter`?
+            mapp <- unknown operator `mapp`; did you mean `map`?
+            keyby <- unknown operator `keyby`; did you mean `key_by`?
+            n <- an operator cannot change `n`, the change would not survive a checkpoint; keep state in an operator such as `.aggregate(..)`
+        "#]],
+    );
+}

@@ -1,0 +1,64 @@
+//! The topology: the job's graph as constants, for people and for tools.
+//!
+//! It repeats the user's text as data and therefore comes last.
+
+use proc_macro2::{Literal, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::ext::IdentExt;
+
+use crate::ir::{Call, Job};
+use crate::parse::signature::record_type;
+use crate::text;
+
+/// The constants.
+pub(super) fn constants(job: &Job) -> TokenStream {
+    let (name, doc, span) = (job.name.unraw().to_string(), &job.doc, job.name.span());
+    let settings = job.settings.iter().map(|setting| {
+        let (name, ty, doc) = (setting.name.unraw().to_string(), &setting.ty, &setting.doc);
+        let default = match &setting.default {
+            Some(default) => quote!(::core::option::Option::Some(#default)),
+            None => quote!(::core::option::Option::None),
+        };
+        quote!(__p::SettingSpec::new::<#ty>(#name, #default, #doc))
+    });
+    let nodes = job.nodes.iter().map(|node| {
+        let kind = match node.call {
+            Call::Port(..) => "source",
+            _ => node.op.name,
+        };
+        node_tokens(kind, &node.id, &node.inputs, &node.text, text::line(node.word.span()))
+    });
+    let sinks = job.outputs.iter().map(|output| {
+        let record =
+            record_type(&output.ty).map(|ty| text::of_type(ty.to_token_stream())).unwrap_or_default();
+        node_tokens(
+            "sink",
+            &output.name.unraw().to_string(),
+            &[output.node],
+            &record,
+            text::line(output.name.span()),
+        )
+    });
+    let fingerprint = hexadecimal(job.fingerprint);
+    let doc = (!doc.is_empty()).then(|| quote!(const DOC: &'static str = #doc;));
+    let settings = (!job.settings.is_empty())
+        .then(|| quote!(const SETTINGS: &'static [__p::SettingSpec] = &[#(#settings),*];));
+    // File and line are those of this call.
+    let about = quote_spanned!(span=> __p::about(#name, #fingerprint));
+    quote! {
+        const ABOUT: __p::About = #about;
+        #doc
+        #settings
+        const NODES: &'static [__p::Node] = &[#(#nodes,)* #(#sinks),*];
+    }
+}
+
+fn node_tokens(kind: &str, name: &str, inputs: &[usize], text: &str, line: u32) -> TokenStream {
+    let inputs = inputs.iter().map(|input| Literal::usize_unsuffixed(*input));
+    let line = Literal::u32_unsuffixed(line);
+    quote!(__p::Node::new(#kind, #name, &[#(#inputs),*], #text, #line))
+}
+
+fn hexadecimal(number: u64) -> Literal {
+    format!("{number:#018x}").parse().unwrap_or_else(|_| Literal::u64_unsuffixed(number))
+}

@@ -1,0 +1,129 @@
+//! Aggregates: the accumulators are lifted out of the row, the row becomes what finishes a window.
+//!
+//! Everything that is not an accumulator, the key or the window stays an ordinary expression.
+
+use proc_macro2::{Ident, Span};
+use quote::quote_spanned;
+use syn::Expr;
+use syn::visit_mut::{self, VisitMut};
+
+use super::{Lower, args};
+use crate::ctxt::Ctxt;
+use crate::ident::Names;
+use crate::ir::{Accumulator, Aggregate};
+use crate::{ast, scope, symbol};
+
+impl Lower<'_> {
+    /// Takes an aggregate apart.
+    pub(super) fn aggregate(&self, op: Span, call: &ast::Call) -> Aggregate {
+        let mut finish = call.args.first().cloned().unwrap_or_else(|| syn::parse_quote_spanned!(op=> ()));
+        self.refuse_streams(&finish);
+        let mut lift = Lift { ctxt: self.ctxt, names: self.forge, calls: Vec::new(), window_word: None };
+        lift.visit_expr_mut(&mut finish);
+        let captures = self.own_captures(&mut finish);
+        let mut accumulators = Vec::new();
+        for (word, mut call) in lift.calls {
+            let mut own = Vec::new();
+            for argument in &mut call.args {
+                args::merge(&mut own, self.own_captures(argument));
+            }
+            accumulators.push(Accumulator { call, word, captures: own });
+        }
+        Aggregate { accumulators, finish, window_word: lift.window_word, captures, late: None }
+    }
+}
+
+struct Lift<'a> {
+    ctxt: &'a Ctxt,
+    names: Names,
+    calls: Vec<(Ident, syn::ExprCall)>,
+    window_word: Option<Ident>,
+}
+
+impl VisitMut for Lift<'_> {
+    fn visit_expr_mut(&mut self, expr: &mut Expr) {
+        let word = match expr {
+            Expr::Call(call) => word(call),
+            _ => None,
+        };
+        match (word, &mut *expr) {
+            (Some(word), Expr::Call(call)) => {
+                if let Some(replaced) = self.replace(&word, call) {
+                    *expr = replaced;
+                } else {
+                    visit_mut::visit_expr_mut(self, expr);
+                }
+            }
+            (_, expr) => visit_mut::visit_expr_mut(self, expr),
+        }
+    }
+
+    fn visit_macro_mut(&mut self, mac: &mut syn::Macro) {
+        // `format!("{}", key())`: the arguments of most macros are expressions.
+        if let Some(mut arguments) = scope::macro_arguments(mac) {
+            arguments.iter_mut().for_each(|argument| self.visit_expr_mut(argument));
+            mac.tokens = quote::ToTokens::into_token_stream(arguments);
+        }
+    }
+
+    fn visit_item_mut(&mut self, _: &mut syn::Item) {}
+}
+
+impl Lift<'_> {
+    /// What stands in the row instead of a call of ours.
+    fn replace(&mut self, word: &Ident, call: &syn::ExprCall) -> Option<Expr> {
+        let span = word.span();
+        let name = word.to_string();
+        if let Some(accumulator) = symbol::ACCUMULATORS.iter().find(|known| name == known.name) {
+            if call.args.len() != accumulator.args {
+                self.wrong_arity(word, call, accumulator.args, accumulator.example);
+                return None;
+            }
+            let slot = self.names.acc(self.calls.len(), span);
+            self.calls.push((word.clone(), call.clone()));
+            return Some(syn::parse_quote_spanned!(span=> #slot));
+        }
+        let (key, win) = (self.names.key(span), self.names.win(span));
+        let replaced = match name.as_str() {
+            symbol::KEY => {
+                let private = self.names.private(span);
+                quote_spanned!(span=> #private::cloned(#key))
+            }
+            symbol::WINDOW_START => quote_spanned!(span=> #win.start),
+            symbol::WINDOW_END => quote_spanned!(span=> #win.end),
+            _ => return None,
+        };
+        if !call.args.is_empty() {
+            self.wrong_arity(word, call, 0, &format!("{name}()"));
+        }
+        if name != symbol::KEY {
+            self.window_word.get_or_insert_with(|| word.clone());
+        }
+        syn::parse2(replaced).ok()
+    }
+
+    fn wrong_arity(&self, word: &Ident, call: &syn::ExprCall, wanted: usize, example: &str) {
+        let count = match wanted {
+            0 => "no argument".to_owned(),
+            1 => "1 argument".to_owned(),
+            n => format!("{n} arguments"),
+        };
+        let message = format!("`{word}` takes {count} in an aggregate; write `{example}`");
+        match call.args.iter().nth(wanted) {
+            Some(extra) => self.ctxt.error_on(extra, message),
+            None => self.ctxt.error_at(word.span(), message),
+        }
+    }
+}
+
+/// The word of a call that may be ours: a bare name, or one that comes from our crates.
+///
+/// `std::cmp::max(a, b)` and `u64::max(a, b)` are the user's own.
+fn word(call: &syn::ExprCall) -> Option<Ident> {
+    let Expr::Path(path) = &*call.func else { return None };
+    let first = path.path.segments.first()?.ident.to_string();
+    let is_bare = path.path.leading_colon.is_none() && path.path.segments.len() == 1;
+    let is_ours = first == symbol::CORE_ROOT || first == symbol::RUNTIME_ROOT;
+    (path.qself.is_none() && (is_bare || is_ours))
+        .then(|| path.path.segments.last().map(|last| last.ident.clone()))?
+}

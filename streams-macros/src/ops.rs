@@ -1,0 +1,201 @@
+//! The operator table: one row per operator.
+//!
+//! The passes read everything that they know about an operator from its row, so a new operator that
+//! takes its arguments straight is one row here and one method in the core.
+//! What an operator does to records is not known here.
+
+/// What a stream is as far as the macro can see; types are rustc's business.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Records without a key.
+    Plain,
+    /// Records with a key.
+    Keyed,
+    /// Keyed records cut into windows.
+    Windowed,
+    /// Keyed records that update a row per key.
+    Running,
+    /// Rows of a windowed aggregate, which may have latecomers.
+    Rows,
+}
+
+/// What an operator accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Input {
+    /// Every stream; what does not fit is said by the bounds in the core.
+    Any,
+    /// Only the direct result of a windowed aggregate.
+    Rows,
+}
+
+/// What an operator yields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Output {
+    /// The kind of its input.
+    Same,
+    /// A fixed kind.
+    Is(Kind),
+    /// Rows if its input is windowed.
+    Aggregated,
+}
+
+/// Whether saved state or dead letters name the operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Id {
+    /// Nothing refers to it.
+    None,
+    /// The id follows the call as `.named("..")`.
+    Suffix,
+    /// The id is an argument of the emitted call.
+    Argument,
+}
+
+/// How an operator is emitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// A method call with the user's arguments.
+    Method,
+    /// A method call that ends the segment at a shuffle.
+    Cut,
+    /// A method call whose argument is checked at compile time if it is constant.
+    Window,
+    /// A free function over accumulators and a closure that finishes a row.
+    Aggregate,
+    /// The second output of an aggregate.
+    Late,
+    /// A free function that ends both segments.
+    Union,
+    /// Gives the operator before it its id and is not emitted.
+    Named,
+    /// A word without a call, passed on for completion only.
+    Unfinished,
+}
+
+/// A row of the table.
+#[derive(Debug)]
+pub(crate) struct Op {
+    /// The word.
+    pub(crate) name: &'static str,
+    /// The number of arguments.
+    pub(crate) args: usize,
+    /// How a call looks, for messages.
+    pub(crate) example: &'static str,
+    /// What it accepts.
+    pub(crate) input: Input,
+    /// What it yields.
+    pub(crate) output: Output,
+    /// Whether it has an id.
+    pub(crate) id: Id,
+    /// How it is emitted.
+    pub(crate) form: Form,
+}
+
+const fn straight(name: &'static str, args: usize, example: &'static str, id: Id) -> Op {
+    Op { name, args, example, input: Input::Any, output: Output::Same, id, form: Form::Method }
+}
+
+const fn shaped(name: &'static str, args: usize, example: &'static str, kind: Kind, form: Form) -> Op {
+    Op { name, args, example, input: Input::Any, output: Output::Is(kind), id: Id::None, form }
+}
+
+/// The operators, in the order in which the documentation shows them.
+#[rustfmt::skip]
+pub(crate) static OPS: &[Op] = &[
+    straight("event_time", 2, ".event_time(|r| r.at, out_of_order(secs(5)))", Id::Suffix),
+    straight("filter", 1, ".filter(|r| r.bytes > 0)", Id::None),
+    straight("map", 1, ".map(|r| ..)", Id::None),
+    straight("filter_map", 1, ".filter_map(|r| ..)", Id::None),
+    straight("flat_map", 1, ".flat_map(|r| ..)", Id::None),
+    straight("try_map", 1, ".try_map(|r| ..)", Id::Suffix),
+    straight("inspect", 1, ".inspect(|r| ..)", Id::None),
+    shaped("key_by", 1, ".key_by(|r| r.host.clone())", Kind::Keyed, Form::Cut),
+    shaped("window", 1, ".window(tumbling(secs(10)))", Kind::Windowed, Form::Window),
+    shaped("running", 1, ".running(ttl(mins(10)))", Kind::Running, Form::Method),
+    Op { name: "aggregate", args: 1, example: ".aggregate(Total { host: key(), n: count() })",
+        input: Input::Any, output: Output::Aggregated, id: Id::Argument, form: Form::Aggregate },
+    Op { name: "late", args: 0, example: ".late()",
+        input: Input::Rows, output: Output::Is(Kind::Plain), id: Id::None, form: Form::Late },
+    Op { name: "union", args: 1, example: ".union(other)",
+        input: Input::Any, output: Output::Same, id: Id::Argument, form: Form::Union },
+    Op { name: "named", args: 1, example: ".named(\"errors\")",
+        input: Input::Any, output: Output::Same, id: Id::None, form: Form::Named },
+];
+
+/// The row of an input port.
+pub(crate) static SOURCE: Op = straight("source", 0, "", Id::None);
+/// The row of a word that is not in the table: the job goes on as if it were a method.
+pub(crate) static UNKNOWN: Op = straight("unknown", 0, "", Id::None);
+/// The row of a word without a call.
+pub(crate) static UNFINISHED: Op = Op { form: Form::Unfinished, ..straight("unfinished", 0, "", Id::None) };
+
+/// Words of other toolkits for what we call otherwise.
+const RENAMED: &[(&str, &str)] = &[
+    ("group_by", "key_by"),
+    ("partition_by", "key_by"),
+    ("merge", "union"),
+    ("concat", "union"),
+    ("chain", "union"),
+    ("fold", "aggregate"),
+    ("reduce", "aggregate"),
+    ("for_each", "inspect"),
+    ("tap", "inspect"),
+    ("name", "named"),
+    ("where", "filter"),
+    ("select", "map"),
+    ("assign_timestamps", "event_time"),
+];
+
+/// The row of a word.
+pub(crate) fn find(word: &str) -> Option<&'static Op> {
+    OPS.iter().find(|op| op.name == word)
+}
+
+/// The operator that was probably meant by a word that is none.
+pub(crate) fn meant(word: &str) -> Option<&'static str> {
+    let renamed = RENAMED.iter().find(|(theirs, _)| *theirs == word).map(|(_, ours)| *ours);
+    renamed.or_else(|| crate::nearest::nearest(word, OPS.iter().map(|op| op.name)))
+}
+
+impl Op {
+    /// The kind that comes out when `input` goes in.
+    pub(crate) fn kind(&self, input: Kind) -> Kind {
+        match (self.output, input) {
+            (Output::Aggregated, Kind::Windowed) => Kind::Rows,
+            // Only the aggregate itself has latecomers, not what is made of its rows.
+            (Output::Aggregated, _) | (Output::Same, Kind::Rows) => Kind::Plain,
+            (Output::Is(kind), _) | (Output::Same, kind) => kind,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_examples_show_them() {
+        for (i, op) in OPS.iter().enumerate() {
+            assert!(OPS[..i].iter().all(|other| other.name != op.name), "{} twice", op.name);
+            assert!(op.example.starts_with(&format!(".{}(", op.name)), "{}", op.example);
+        }
+    }
+
+    #[test]
+    fn hints_name_operators() {
+        assert!(RENAMED.iter().all(|(theirs, ours)| find(theirs).is_none() && find(ours).is_some()));
+        assert_eq!(meant("filtr"), Some("filter"));
+        assert_eq!(meant("group_by"), Some("key_by"));
+        assert_eq!(meant("process"), None);
+    }
+
+    #[test]
+    fn kinds_follow_the_chain() {
+        let after =
+            |words: &[&str]| words.iter().fold(Kind::Plain, |kind, word| find(word).unwrap().kind(kind));
+        assert_eq!(after(&["filter"]), Kind::Plain);
+        assert_eq!(after(&["key_by", "filter"]), Kind::Keyed);
+        assert_eq!(after(&["key_by", "window", "filter", "aggregate"]), Kind::Rows);
+        assert_eq!(after(&["key_by", "window", "aggregate", "map"]), Kind::Plain);
+        assert_eq!(after(&["key_by", "running", "aggregate"]), Kind::Plain);
+    }
+}

@@ -1,0 +1,233 @@
+//! Snapshots of records and a bad input for every refusal.
+
+use expect_test::{Expect, expect};
+use proc_macro2::TokenStream;
+
+use super::fields::field_id;
+
+#[track_caller]
+#[expect(clippy::needless_pass_by_value, reason = "`expect!` makes a value")]
+fn check(source: &str, expected: Expect) {
+    let expansion = super::expand(&TokenStream::new(), source.parse().unwrap(), "streams_core");
+    expected.assert_eq(&prettyplease::unparse(&syn::parse2(expansion).unwrap()));
+}
+
+/// The messages alone.
+#[track_caller]
+#[expect(clippy::needless_pass_by_value, reason = "`expect!` makes a value")]
+fn refused(args: &str, source: &str, expected: Expect) {
+    let expansion =
+        super::expand(&args.parse().unwrap(), source.parse().unwrap(), "streams_core").to_string();
+    let messages = expansion.split("compile_error !").skip(1).filter_map(|rest| rest.split('"').nth(1));
+    expected.assert_eq(&messages.collect::<Vec<_>>().join("\n"));
+}
+
+#[test]
+fn ids_do_not_change() {
+    // Stored records carry these numbers.
+    assert_eq!(field_id(""), 0x811c_9dc5);
+    assert_eq!(field_id("a"), 0xe40c_292c);
+    assert_eq!(field_id("foobar"), 0xbf9c_f968);
+}
+
+#[test]
+fn structs() {
+    check(
+        "/// A flow.\npub struct Flow { /// Who.\n pub host: String, pub(crate) tags: Vec<(u8, Option<String>)>, r#type: u8 }",
+        expect![[r##"
+        #[derive(
+            ::core::clone::Clone,
+            ::streams_core::__private::serde::Serialize,
+            ::streams_core::__private::serde::Deserialize
+        )]
+        /// A flow.
+        #[serde(crate = "::streams_core::__private::serde")]
+        pub struct Flow {
+            /// Who.
+            pub host: String,
+            pub(crate) tags: Vec<(u8, Option<String>)>,
+            r#type: u8,
+        }
+        impl ::streams_core::__private::Schema for Flow {
+            const NAME: &'static str = "Flow";
+            const FIELDS: &'static [(u32, &'static str, &'static str)] = &[
+                (2952701295u32, "host", "String"),
+                (4095142816u32, "tags", "Vec<(u8, Option<String>)>"),
+                (1361572173u32, "type", "u8"),
+            ];
+        }
+    "##]],
+    );
+    check(
+        "struct Id(u64, String);",
+        expect![[r##"
+        #[derive(
+            ::core::clone::Clone,
+            ::streams_core::__private::serde::Serialize,
+            ::streams_core::__private::serde::Deserialize
+        )]
+        #[serde(crate = "::streams_core::__private::serde")]
+        struct Id(u64, String);
+        impl ::streams_core::__private::Schema for Id {
+            const NAME: &'static str = "Id";
+            const FIELDS: &'static [(u32, &'static str, &'static str)] = &[
+                (890022063u32, "0", "u64"),
+                (873244444u32, "1", "String"),
+            ];
+        }
+    "##]],
+    );
+    check(
+        "struct Tick;",
+        expect![[r##"
+        #[derive(
+            ::core::clone::Clone,
+            ::streams_core::__private::serde::Serialize,
+            ::streams_core::__private::serde::Deserialize
+        )]
+        #[serde(crate = "::streams_core::__private::serde")]
+        struct Tick;
+        impl ::streams_core::__private::Schema for Tick {
+            const NAME: &'static str = "Tick";
+            const FIELDS: &'static [(u32, &'static str, &'static str)] = &[];
+        }
+    "##]],
+    );
+}
+
+#[test]
+fn enums() {
+    check(
+        "enum Event { Start, Stop(u64, String), Move { x: i64, y: i64 } }",
+        expect![[r##"
+        #[derive(
+            ::core::clone::Clone,
+            ::streams_core::__private::serde::Serialize,
+            ::streams_core::__private::serde::Deserialize
+        )]
+        #[serde(crate = "::streams_core::__private::serde")]
+        enum Event {
+            Start,
+            Stop(u64, String),
+            Move { x: i64, y: i64 },
+        }
+        impl ::streams_core::__private::Schema for Event {
+            const NAME: &'static str = "Event";
+            const FIELDS: &'static [(u32, &'static str, &'static str)] = &[
+                (182978943u32, "Start", ""),
+                (1266644741u32, "Stop", "(u64, String)"),
+                (2133600820u32, "Move", "{ x: i64, y: i64 }"),
+            ];
+        }
+    "##]],
+    );
+}
+
+#[test]
+fn what_is_derived_already_is_not_derived_again() {
+    check(
+        "#[derive(Debug, Clone, serde::Serialize)] struct A { a: u8 }",
+        expect![[r##"
+        #[derive(::streams_core::__private::serde::Deserialize)]
+        #[derive(Debug, Clone, serde::Serialize)]
+        #[serde(crate = "::streams_core::__private::serde")]
+        struct A {
+            a: u8,
+        }
+        impl ::streams_core::__private::Schema for A {
+            const NAME: &'static str = "A";
+            const FIELDS: &'static [(u32, &'static str, &'static str)] = &[
+                (3826002220u32, "a", "u8"),
+            ];
+        }
+    "##]],
+    );
+    check(
+        "#[derive(Serialize, Deserialize)] #[serde(rename_all = \"camelCase\")] struct A { a: u8 }",
+        expect![[r##"
+        #[derive(::core::clone::Clone)]
+        #[derive(Serialize, Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct A {
+            a: u8,
+        }
+        impl ::streams_core::__private::Schema for A {
+            const NAME: &'static str = "A";
+            const FIELDS: &'static [(u32, &'static str, &'static str)] = &[
+                (3826002220u32, "a", "u8"),
+            ];
+        }
+    "##]],
+    );
+    check(
+        "#[derive(Debug)] #[serde(rename = \"b\", crate = \"my::serde\")] struct A { a: u8 }",
+        expect![[r##"
+        #[derive(
+            ::core::clone::Clone,
+            ::streams_core::__private::serde::Serialize,
+            ::streams_core::__private::serde::Deserialize
+        )]
+        #[derive(Debug)]
+        #[serde(rename = "b", crate = "my::serde")]
+        struct A {
+            a: u8,
+        }
+        impl ::streams_core::__private::Schema for A {
+            const NAME: &'static str = "A";
+            const FIELDS: &'static [(u32, &'static str, &'static str)] = &[
+                (3826002220u32, "a", "u8"),
+            ];
+        }
+    "##]],
+    );
+}
+
+#[test]
+fn refusals() {
+    refused("version = 2", "struct A;", expect!["`#[record]` takes no arguments; remove the parentheses"]);
+    refused(
+        "",
+        "union A { a: u8 }",
+        expect!["a union cannot be a record, nobody knows which field holds; write an `enum`"],
+    );
+    refused("", "fn a() {}", expect!["`#[record]` belongs on a struct or an enum; remove it"]);
+    refused(
+        "",
+        "struct A<T> { a: T }",
+        expect![
+            "the record `A` cannot be generic, its schema is fixed when it is compiled; write the types out"
+        ],
+    );
+    refused(
+        "",
+        "struct A<'a> { a: &'a str }",
+        expect![
+            "the record `A` must own its fields, it outlives what it was read from; write `String` for `&str` and remove the lifetime"
+        ],
+    );
+    refused(
+        "",
+        "struct A { a: &'static str, b: Option<&'static [u8]> }",
+        expect![[r#"
+        a record must own its fields, it outlives what it was read from; write `String` for `&str`, `Vec<T>` for `&[T]`
+        a record must own its fields, it outlives what it was read from; write `String` for `&str`, `Vec<T>` for `&[T]`"#]],
+    );
+    refused(
+        "",
+        "enum A { B(&'static str) }",
+        expect![
+            "a record must own its fields, it outlives what it was read from; write `String` for `&str`, `Vec<T>` for `&[T]`"
+        ],
+    );
+    refused("", "struct A { a u8 }", expect!["expected `:`"]);
+}
+
+/// Two names with one id were found by search.
+#[test]
+fn colliding_names() {
+    refused(
+        "",
+        "struct A { costarring: u8, liquid: u8 }",
+        expect!["the names `liquid` and `costarring` have the same id in stored records; rename this one"],
+    );
+}

@@ -1,0 +1,39 @@
+//! The pass driver: parse, lower, check, then the only exit, then analyze and expand.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use crate::ctxt::Ctxt;
+use crate::expand::{Audience, Root};
+use crate::{analyze, check, expand, lower, parse, print};
+
+/// Compiles one job.
+pub(crate) fn expand(args: &TokenStream, item: TokenStream, root: &'static str) -> TokenStream {
+    let root = Root(root);
+    let ctxt = Ctxt::new();
+    let Some(written) = parse::job(&ctxt, args, item.clone()) else {
+        let errors = expand::errors(&ctxt.check().err().unwrap_or_default());
+        let stub = expand::stub_of_unreadable(item, root);
+        return quote!(#stub #errors);
+    };
+    let job = lower::job(&ctxt, &written);
+    check::job(&ctxt, &job);
+    let checked = ctxt.check();
+    // Nothing behind this line can fail.
+    let analysis = analyze::job(&job);
+    let expansion = match checked {
+        Ok(()) => expand::job(&job, &analysis, root, Audience::Everyone),
+        Err(errors) => {
+            // The order matters to editors: the chain first, all that depends on the errors behind it.
+            let chain = expand::job(&job, &analysis, root, Audience::Editors);
+            let stub = expand::stub(&job.name, root);
+            let errors = expand::errors(&errors);
+            quote!(#chain #stub #errors)
+        }
+    };
+    print::on_request(&job.name.to_string(), &expansion);
+    expansion
+}
+
+#[cfg(test)]
+mod tests;

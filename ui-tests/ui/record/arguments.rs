@@ -1,0 +1,6 @@
+use streams_core::prelude::*;
+
+#[record(compact)]
+struct Line { text: String }
+
+fn main() {}

@@ -1,0 +1,6 @@
+use streams_core::prelude::*;
+
+#[record]
+struct Line { text: &'static str }
+
+fn main() {}

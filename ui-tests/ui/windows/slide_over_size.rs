@@ -1,0 +1,14 @@
+use streams_core::prelude::*;
+
+#[record]
+struct Flow { host: String, out_flow: u64, load: f64, at: i64 }
+
+const SIZE: u64 = 10;
+
+#[stream_job]
+fn job(flows: Stream<Flow>) -> Stream<u64> {
+    let timed = flows.event_time(|f| f.at, out_of_order(secs(5))).key_by(|f| f.host.clone());
+    timed.window(hopping(secs(SIZE), secs(20))).aggregate(count())
+}
+
+fn main() {}
