@@ -11,11 +11,14 @@
 //! prints
 //!
 //! ```text
-//! {"host":"web-1","from":1700000000000,"total":2000,"count":2}
+//! {"host":"web-1","from":1700000000000,"total":1564,"count":2}
 //! {"host":"web-2","from":1700000000000,"total":64,"count":1}
+//! {"host":"db-1","from":1700000010000,"total":64,"count":1}
+//! {"host":"web-1","from":1700000010000,"total":128,"count":2}
+//! {"host":"web-2","from":1700000020000,"total":64000,"count":1}
 //! ```
 //!
-//! and more, and leaves the late records in `late.jsonl`.
+//! and leaves two late records in `late.jsonl`.
 
 use std::process::ExitCode;
 use std::time::Duration;
