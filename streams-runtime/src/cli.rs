@@ -1,0 +1,104 @@
+//! The command line of a job: `JOB run`, `JOB topology`, `--help`, `--version`.
+//!
+//! All mistakes are found before anything runs and told at once, one line each. [`args`] reads the words,
+//! [`bind`] gives them their meaning for this job, [`probe`] looks at the files they name, [`help`] explains.
+//! Nothing here runs a job.
+
+pub(crate) mod args;
+pub(crate) mod bind;
+pub(crate) mod help;
+pub(crate) mod probe;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use streams_core::plan::Settings;
+use streams_core::topology::Topology;
+
+use crate::deadletter::OnBad;
+use crate::error::{Error, ErrorKind};
+use crate::topology::Rendering;
+use crate::url::Url;
+
+/// What was asked for.
+#[derive(Debug)]
+pub(crate) enum Command {
+    Run(Box<RunConfig>),
+    Topology(Rendering),
+    Help,
+    Version,
+}
+
+/// How to run a job.
+#[derive(Debug, Clone)]
+pub(crate) struct RunConfig {
+    /// By input port.
+    pub(crate) from: Vec<Url>,
+    /// By output port.
+    pub(crate) to: Vec<Url>,
+    pub(crate) settings: Settings,
+    pub(crate) state: Option<PathBuf>,
+    pub(crate) workers: usize,
+    pub(crate) checkpoint_interval: Duration,
+    pub(crate) dead_letter: Option<PathBuf>,
+    pub(crate) on_bad: OnBad,
+    pub(crate) report: Option<PathBuf>,
+}
+
+/// Where the job is called from.
+pub(crate) struct Surroundings<'a> {
+    /// Looks up a variable of the environment.
+    pub(crate) env: &'a dyn Fn(&str) -> Option<String>,
+    /// How the program was called, for examples.
+    pub(crate) program: String,
+}
+
+impl std::fmt::Debug for Surroundings<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Surroundings").field("program", &self.program).finish_non_exhaustive()
+    }
+}
+
+/// Reads the command line of a job.
+pub(crate) fn parse(
+    topology: &Topology,
+    words: Vec<OsString>,
+    around: &Surroundings<'_>,
+) -> Result<Command, Error> {
+    let mut problems = Vec::new();
+    let words = args::read(topology, words, &mut problems);
+    let command = match words.command {
+        Some(args::Verb::Help) => return Ok(Command::Help),
+        Some(args::Verb::Version) => return Ok(Command::Version),
+        Some(args::Verb::Topology) => Command::Topology(bind::rendering(&words, &mut problems)),
+        Some(args::Verb::Run) => {
+            let config = bind::run(topology, &words, around, &mut problems);
+            probe::files(topology, &config, &mut problems);
+            Command::Run(Box::new(config))
+        }
+        None => {
+            if problems.is_empty() {
+                let program = &around.program;
+                problems.push(format!(
+                    "say what to do: `{program} run`, `{program} topology` or `{program} --help`"
+                ));
+            }
+            Command::Help
+        }
+    };
+    if problems.is_empty() { Ok(command) } else { Err(ErrorKind::Usage(problems).into()) }
+}
+
+/// The flag of a setting: its name with `-` for `_`.
+pub(crate) fn flag(setting: &str) -> String {
+    setting.replace('_', "-")
+}
+
+/// The environment variable of a setting.
+pub(crate) fn variable(job: &str, setting: &str) -> String {
+    format!("{job}_{setting}").to_uppercase()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,168 @@
+//! The words of a command line, sorted by flag. What they mean for the job is not asked here.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+use streams_core::topology::Topology;
+
+use super::flag;
+use crate::wording::nearest;
+
+/// What to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Run,
+    Topology,
+    Help,
+    Version,
+}
+
+/// Flags of `run` that every job has, with the form of their value.
+pub(crate) const RUN_FLAGS: [(&str, &str); 9] = [
+    ("from", "[PORT=]URL"),
+    ("to", "[PORT=]URL"),
+    ("state", "DIR"),
+    ("store", "redb"),
+    ("workers", "N"),
+    ("checkpoint-interval", "DURATION"),
+    ("dead-letter", "file:PATH"),
+    ("on-bad", "dead-letter|skip|stop"),
+    ("report", "FILE"),
+];
+
+/// A command line.
+#[derive(Debug, Default)]
+pub(crate) struct Words {
+    pub(crate) command: Option<Verb>,
+    pub(crate) from: Vec<String>,
+    pub(crate) to: Vec<String>,
+    /// Every other flag, by name.
+    pub(crate) flags: BTreeMap<String, String>,
+}
+
+/// Sorts the words; what cannot be placed is a problem.
+pub(crate) fn read(topology: &Topology, words: Vec<OsString>, problems: &mut Vec<String>) -> Words {
+    let mut found = Words::default();
+    let mut parser = lexopt::Parser::from_args(words);
+    // Behind an unknown flag a bare word is most likely its value; blaming it as well would only confuse.
+    let mut forgive = false;
+    loop {
+        let arg = match parser.next() {
+            Ok(Some(arg)) => arg,
+            Ok(None) => return found,
+            Err(error) => {
+                problems.push(error.to_string());
+                continue;
+            }
+        };
+        let name = match arg {
+            lexopt::Arg::Short('h') => "help".to_owned(),
+            lexopt::Arg::Short('V') => "version".to_owned(),
+            lexopt::Arg::Short(letter) => {
+                problems.push(format!("-{letter}: unknown flag; see --help"));
+                forgive = true;
+                continue;
+            }
+            lexopt::Arg::Long(name) => name.to_owned(),
+            lexopt::Arg::Value(word) => {
+                let word = word.to_string_lossy();
+                match (found.command, word.as_ref()) {
+                    (None, "run") => found.command = Some(Verb::Run),
+                    (None, "topology") => found.command = Some(Verb::Topology),
+                    (None, "help") => found.command = Some(Verb::Help),
+                    (None, other) => {
+                        let hint = nearest(other, ["run", "topology", "help"]);
+                        let hint = hint.map(|name| format!("did you mean `{name}`?"));
+                        let hint = hint.unwrap_or_else(|| "there are `run` and `topology`".to_owned());
+                        problems.push(format!("unknown command `{other}`; {hint}"));
+                    }
+                    (Some(_), other) if !forgive => problems.push(stray(other)),
+                    (Some(_), _) => {}
+                }
+                forgive = false;
+                continue;
+            }
+        };
+        forgive = false;
+        match name.as_str() {
+            "help" => found.command = Some(Verb::Help),
+            "version" if found.command.is_none() => found.command = Some(Verb::Version),
+            _ => match known(topology, found.command, &name) {
+                Some(placeholder) => value(&mut parser, &name, placeholder, &mut found, problems),
+                None => {
+                    let _ = parser.optional_value();
+                    problems.push(unknown(topology, found.command, &name));
+                    forgive = true;
+                }
+            },
+        }
+    }
+}
+
+fn value(
+    parser: &mut lexopt::Parser,
+    name: &str,
+    placeholder: &str,
+    found: &mut Words,
+    problems: &mut Vec<String>,
+) {
+    let inline = parser.optional_value();
+    // A flag where a value should be is a forgotten value; `--x=--y` still gives one that begins with dashes.
+    let forgotten = inline.is_none()
+        && parser.try_raw_args().is_some_and(|raw| {
+            raw.peek().is_none_or(|next| next.to_str().is_some_and(|text| text.starts_with("--")))
+        });
+    if forgotten {
+        problems.push(format!("--{name}: the value is missing; write --{name} {placeholder}"));
+        return;
+    }
+    let Some(word) = inline.or_else(|| parser.value().ok()) else { return };
+    let Ok(text) = word.into_string() else {
+        problems.push(format!("--{name}: the value is not UTF-8"));
+        return;
+    };
+    match name {
+        "from" => found.from.push(text),
+        "to" => found.to.push(text),
+        _ => {
+            if let Some(before) = found.flags.insert(name.to_owned(), text) {
+                problems.push(format!("--{name} is given twice (first `{before}`); give it once"));
+            }
+        }
+    }
+}
+
+/// The form of a flag's value, where the flag is known to the command.
+fn known(topology: &Topology, command: Option<Verb>, name: &str) -> Option<&'static str> {
+    if command == Some(Verb::Topology) {
+        return (name == "format").then_some("text|mermaid|dot|json");
+    }
+    let of_run = RUN_FLAGS.iter().find(|(known, _)| *known == name).map(|(_, placeholder)| *placeholder);
+    of_run.or_else(|| {
+        topology.settings.iter().find(|setting| flag(setting.name) == name).map(|setting| setting.placeholder)
+    })
+}
+
+fn unknown(topology: &Topology, command: Option<Verb>, name: &str) -> String {
+    let settings: Vec<String> = topology.settings.iter().map(|setting| flag(setting.name)).collect();
+    let run = RUN_FLAGS.iter().map(|(name, _)| *name).chain(settings.iter().map(String::as_str));
+    let known: Vec<&str> = match command {
+        Some(Verb::Topology) => vec!["format", "help"],
+        _ => run.chain(["help", "version"]).collect(),
+    };
+    match nearest(name, known) {
+        Some(meant) => format!("--{name}: unknown flag; did you mean --{meant}?"),
+        None if command == Some(Verb::Topology) => {
+            format!("--{name}: `topology` has no such flag; it takes --format text|mermaid|dot|json")
+        }
+        None => format!("--{name}: unknown flag; --help lists all flags"),
+    }
+}
+
+fn stray(word: &str) -> String {
+    if word.contains(':') {
+        format!("`{word}`: a URL stands behind --from or --to; write --from {word} or --to {word}")
+    } else {
+        format!("`{word}`: this word belongs to no flag; --help shows the usage")
+    }
+}

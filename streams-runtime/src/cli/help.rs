@@ -1,0 +1,188 @@
+//! `--help`, written for a person who has never seen the job.
+
+use std::fmt::Write as _;
+
+use streams_core::topology::{Node, Topology};
+
+use super::{flag, variable};
+
+/// Columns of text before a line is broken.
+const WIDTH: usize = 100;
+
+/// The help of a job.
+pub(crate) fn text(topology: &Topology, program: &str) -> String {
+    let mut out = String::new();
+    let doc = topology.doc.trim();
+    if doc.is_empty() {
+        line(&mut out, topology.job);
+    } else {
+        for paragraph in doc.split("\n\n") {
+            let words: Vec<&str> = paragraph.split_whitespace().collect();
+            wrapped(&mut out, 0, &words.join(" "));
+            line(&mut out, "");
+        }
+    }
+    if doc.is_empty() {
+        line(&mut out, "");
+    }
+    section(&mut out, "Usage");
+    line(&mut out, &format!("  {program} run --from [PORT=]URL [--to [PORT=]URL] [settings] [options]"));
+    line(&mut out, &format!("  {program} topology [--format text|mermaid|dot|json]"));
+    line(&mut out, "");
+    ports(&mut out, topology);
+    settings(&mut out, topology);
+    options(&mut out);
+    examples(&mut out, topology, program);
+    section(&mut out, "Exit codes");
+    entry(&mut out, "0", "all input was read, or SIGINT/SIGTERM asked for an orderly end");
+    entry(
+        &mut out,
+        "1",
+        "the job failed; with --state the last checkpoint stands and the job can be resumed",
+    );
+    entry(&mut out, "2", "the command line or a file that it names is wrong; nothing has run");
+    out
+}
+
+fn ports(out: &mut String, topology: &Topology) {
+    let shown = |port: &Node, prefix: &str, only: bool| {
+        if only { format!("{prefix} [{}=]URL", port.name) } else { format!("{prefix} {}=URL", port.name) }
+    };
+    section(out, "Inputs");
+    let inputs: Vec<&Node> = topology.sources().collect();
+    for port in &inputs {
+        entry(out, &shown(port, "--from", inputs.len() == 1), &format!("records of type {}", port.text));
+    }
+    entry(out, "  file:PATH", "a file, read to its end");
+    entry(out, "  stdin:", "standard input");
+    line(out, "");
+    section(out, "Outputs");
+    let outputs: Vec<&Node> = topology.sinks().collect();
+    for port in &outputs {
+        entry(out, &shown(port, "--to", outputs.len() == 1), &format!("records of type {}", port.text));
+    }
+    entry(out, "  file:PATH", "a file; overwritten without --state, exactly once with it");
+    entry(out, "  print:", "standard output, one JSON object a line (where no --to is given)");
+    line(out, "");
+    wrapped(
+        out,
+        2,
+        "Append ?format=json, ?format=csv or ?format=lines to a URL to choose the format. Otherwise PATH.csv is CSV with a header line, an input port of String records reads plain lines, and everything else is one JSON value a line.",
+    );
+    line(out, "");
+}
+
+fn settings(out: &mut String, topology: &Topology) {
+    if topology.settings.is_empty() {
+        return;
+    }
+    section(out, "Settings");
+    for spec in topology.settings {
+        let mut text = spec.doc.split_whitespace().collect::<Vec<_>>().join(" ");
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        match spec.default {
+            Some(default) => {
+                let _ = write!(text, "[default:\u{a0}{default}] ");
+            }
+            None => text.push_str("[required] "),
+        }
+        let _ = write!(text, "[environment:\u{a0}{}]", variable(topology.job, spec.name));
+        entry(out, &format!("--{} {}", flag(spec.name), spec.placeholder), &text);
+    }
+    line(out, "");
+}
+
+fn options(out: &mut String) {
+    section(out, "Options");
+    entry(
+        out,
+        "--state DIR",
+        "keep the job's state in DIR and resume from it; without it every run begins anew",
+    );
+    entry(out, "--checkpoint-interval DURATION", "time between two checkpoints [default: 1s]");
+    entry(out, "--workers N", "share the job among N threads by key; N is part of the state [default: 1]");
+    entry(
+        out,
+        "--on-bad POLICY",
+        "what happens to a bad record: dead-letter (it becomes a dead letter), skip (it is only counted), stop (the job ends in front of it and can be resumed) [default: dead-letter]",
+    );
+    entry(
+        out,
+        "--dead-letter file:PATH",
+        "write bad records there, one JSON object a line, with place and reason",
+    );
+    entry(out, "--report FILE", "write the counters of the run there as JSON");
+    entry(out, "--store redb", "the store behind --state [default: redb]");
+    entry(out, "-h, --help", "this text");
+    entry(out, "-V, --version", "the version");
+    line(out, "");
+}
+
+fn examples(out: &mut String, topology: &Topology, program: &str) {
+    section(out, "Examples");
+    let inputs: Vec<&Node> = topology.sources().collect();
+    let outputs: Vec<&Node> = topology.sinks().collect();
+    let bound = |flag: &str, ports: &[&Node], ending: &dyn Fn(&Node) -> &'static str| {
+        let each = ports.iter().map(|port| {
+            let name = if ports.len() == 1 { String::new() } else { format!("{}=", port.name) };
+            format!("{flag} {name}file:{}.{}", port.name, ending(port))
+        });
+        each.collect::<Vec<_>>().join(" ")
+    };
+    let from = bound("--from", &inputs, &|port| if port.text == "String" { "log" } else { "jsonl" });
+    let to = bound("--to", &outputs, &|_| "out.jsonl");
+    line(out, &format!("  {program} run {from}"));
+    line(out, &format!("  {program} run {from} {to} --state ./state"));
+    if let [only] = inputs.as_slice() {
+        let ending = if only.text == "String" { "log" } else { "jsonl" };
+        line(out, &format!("  tail -f {}.{ending} | {program} run --from stdin:", only.name));
+    }
+    line(out, "");
+}
+
+fn section(out: &mut String, title: &str) {
+    line(out, &format!("{title}:"));
+}
+
+fn line(out: &mut String, text: &str) {
+    out.push_str(text.trim_end());
+    out.push('\n');
+}
+
+/// A term in the first column, its meaning in the second.
+fn entry(out: &mut String, term: &str, meaning: &str) {
+    const COLUMN: usize = 34;
+    if term.len() + 4 > COLUMN {
+        line(out, &format!("  {term}"));
+        wrapped(out, COLUMN, meaning);
+        return;
+    }
+    let mut text = String::new();
+    wrapped(&mut text, COLUMN, meaning);
+    let term = format!("  {term}");
+    let _ = writeln!(out, "{term:COLUMN$}{}", text.trim());
+    // `trim` above keeps the line breaks and indents inside.
+}
+
+fn wrapped(out: &mut String, indent: usize, text: &str) {
+    let mut current = " ".repeat(indent);
+    let mut empty = true;
+    // What a no-break space joins stays on one line.
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        if !empty && current.chars().count() + 1 + word.chars().count() > WIDTH {
+            line(out, &current);
+            current = " ".repeat(indent);
+            empty = true;
+        }
+        if !empty {
+            current.push(' ');
+        }
+        current.push_str(&word.replace('\u{a0}', " "));
+        empty = false;
+    }
+    if !empty {
+        line(out, &current);
+    }
+}

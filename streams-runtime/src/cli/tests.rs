@@ -1,0 +1,171 @@
+//! What people get to read when they mistype a command line.
+
+use super::*;
+use streams_core::topology::{Node, SettingSpec};
+
+const SETTINGS: &[SettingSpec] = &[
+    SettingSpec::new::<Duration>("slack", Some("60s"), "How far records may be out of order."),
+    SettingSpec::new::<u64>("max_hits", None, ""),
+];
+const NODES: &[Node] = &[
+    Node::new("source", "lines", &[], "String", 1),
+    Node::new("source", "flows", &[], "Flow", 1),
+    Node::new("sink", "totals", &[0], "Total", 1),
+    Node::new("sink", "late", &[1], "Flow", 1),
+];
+const JOB: Topology =
+    Topology { job: "traffic", doc: "", file: "", line: 0, settings: SETTINGS, nodes: NODES, fingerprint: 0 };
+
+fn problems(words: &str) -> Vec<String> {
+    let words = words.split_whitespace().map(OsString::from).collect();
+    let env = |name: &str| (name == "TRAFFIC_MAX_HITS").then(|| "7".to_owned());
+    let around = Surroundings { env: &env, program: "traffic".to_owned() };
+    match parse(&JOB, words, &around) {
+        Ok(_) => Vec::new(),
+        Err(error) => error.to_string().lines().map(str::to_owned).collect(),
+    }
+}
+
+#[track_caller]
+fn check(words: &str, expect: &[&str]) {
+    assert_eq!(problems(words), expect);
+}
+
+const BOUND: &str = "run --from lines=file:/dev/null --from flows=stdin:";
+
+#[track_caller]
+fn check_more(words: &str, expect: &[&str]) {
+    check(&format!("{BOUND} {words}"), expect);
+}
+
+#[test]
+fn commands() {
+    check("", &["say what to do: `traffic run`, `traffic topology` or `traffic --help`"]);
+    check("rnu", &["unknown command `rnu`; did you mean `run`?"]);
+    check("start", &["unknown command `start`; there are `run` and `topology`"]);
+    check("topology --format svg", &["--format: unknown format `svg`; there are text, mermaid, dot, json"]);
+    check("topology --format mermiad", &["--format: unknown format `mermiad`; did you mean `mermaid`?"]);
+    check("--help", &[]);
+    check("run --nonsense --help", &[]);
+    check("-V", &[]);
+}
+
+#[test]
+fn flags() {
+    check_more("", &[]);
+    check_more("--slak 5s", &["--slak: unknown flag; did you mean --slack?"]);
+    check_more("--max_hits 5", &["--max_hits: unknown flag; did you mean --max-hits?"]);
+    check_more("--frobnicate=3", &["--frobnicate: unknown flag; --help lists all flags"]);
+    check_more("-x", &["-x: unknown flag; see --help"]);
+    check_more("--slack --workers 2", &["--slack: the value is missing; write --slack DURATION"]);
+    check_more("--workers", &["--workers: the value is missing; write --workers N"]);
+    check_more("--workers 1 --workers 2", &["--workers is given twice (first `1`); give it once"]);
+    check_more(
+        "file:x",
+        &["`file:x`: a URL stands behind --from or --to; write --from file:x or --to file:x"],
+    );
+}
+
+#[test]
+fn values() {
+    check_more(
+        "--slack 5 --max-hits many --workers 0 --on-bad stopp --checkpoint-interval soon",
+        &[
+            "--slack: `5` is no duration: the unit is missing; write for example `250ms`, `5s`, `10m`, `1h30m`",
+            "--max-hits: `many` is no whole number (u64): invalid digit found in string",
+            "--checkpoint-interval: `soon` is no duration: a number is expected in front of the unit; write for example `250ms`, `5s`, `10m`, `1h30m`",
+            "--on-bad: unknown policy `stopp`; did you mean `stop`?",
+            "--workers: `0` is no number from 1 to 256; write for example --workers 2",
+        ],
+    );
+    check_more("--dead-letter print:", &["--dead-letter: `print:` is no file; write file:PATH"]);
+    check_more(
+        "--state s",
+        &[
+            "--state: standard input cannot be read again, so a state could not resume it; read a file, or leave --state out",
+        ],
+    );
+    check_more("--store rocksdb", &["--store: unknown store `rocksdb`; this program has `redb`"]);
+}
+
+#[test]
+fn ports() {
+    check(
+        "run",
+        &[
+            "--from: input ports `lines`, `flows` are not bound; for example: traffic run --from lines=file:lines.log --from flows=file:flows.jsonl",
+        ],
+    );
+    check(
+        "run --from lines=file:/dev/null",
+        &[
+            "--from: input port `flows` is not bound; for example: traffic run --from lines=file:lines.log --from flows=file:flows.jsonl",
+        ],
+    );
+    check(
+        "run --from file:/dev/null",
+        &["--from file:/dev/null: which port? write --from PORT=file:/dev/null; ports are `lines`, `flows`"],
+    );
+    check_more(
+        "--from flow=file:/dev/null",
+        &["--from flow=file:/dev/null: unknown input port `flow`; did you mean `flows`?"],
+    );
+    check_more(
+        "--from flows=file:/dev/null",
+        &["--from flows=file:/dev/null: port `flows` is bound already, to stdin:; bind it once"],
+    );
+    check_more(
+        "--to late=print:",
+        &["--to: output port `totals` is not bound; add --to totals=file:totals.jsonl or --to totals=print:"],
+    );
+    check_more(
+        "--to late=print: --to totals=kafka:x",
+        &["--to: unknown URL scheme `kafka:` in `kafka:x`; outputs are `file:PATH` and `print:`"],
+    );
+}
+
+#[test]
+fn files() {
+    check(
+        "run --from lines=file:/nowhere/x --from flows=file:/",
+        &[
+            "--from: cannot read /nowhere/x (port `lines`): there is no such file",
+            "--from: cannot read / (port `flows`): it is a directory; give a file",
+        ],
+    );
+    check_more(
+        "--to late=print: --to totals=file:/nowhere/x --report /nowhere/r",
+        &[
+            "--to: cannot write /nowhere/x: there is no directory /nowhere; create it first",
+            "--report: cannot write /nowhere/r: there is no directory /nowhere; create it first",
+        ],
+    );
+    let dir = tempfile::tempdir().unwrap();
+    let same = dir.path().join("same").display().to_string();
+    check_more(
+        &format!("--to late=file:{same} --to totals=file:{same}"),
+        &[&format!("--to: {same} already is written by port `totals`; give each its own file")],
+    );
+    assert!(!std::path::Path::new(&same).exists());
+}
+
+#[test]
+fn help_names_everything() {
+    let text = help::text(&JOB, "traffic");
+    for word in [
+        "--from lines=URL",
+        "--to late=URL",
+        "--max-hits N",
+        "[required]",
+        "TRAFFIC_MAX_HITS",
+        "60s",
+        "Exit codes",
+    ] {
+        assert!(text.contains(word), "`{word}` is missing in\n{text}");
+    }
+    for (flag, _) in args::RUN_FLAGS {
+        assert!(text.contains(&format!("--{flag}")), "`--{flag}` is missing");
+    }
+    let mut prose = text.lines().filter(|line| !line.contains("traffic run"));
+    assert!(prose.all(|line| line.chars().count() <= 100), "{text}");
+}

@@ -1,0 +1,53 @@
+//! What moves batches through machines: one machine on the main thread ([`single`]), or several that share
+//! the job by key ([`workers`]).
+//!
+//! Neither lets the clock decide about data; time decides only when a checkpoint is taken.
+
+pub(crate) mod single;
+pub(crate) mod worker;
+pub(crate) mod workers;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use streams_core::batch::RawBatch;
+
+use crate::error::{Error, ErrorKind};
+use crate::wording::{counted, grouped};
+
+/// How a driver came to its end without failing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// All input was taken.
+    Input,
+    /// A signal asked for it.
+    Signal,
+}
+
+/// Calls into the job's code; a panic becomes the job's failure, with the place of the batch that was running.
+pub(crate) fn guard<T>(place: &dyn Fn() -> String, call: impl FnOnce() -> T) -> Result<T, Error> {
+    catch_unwind(AssertUnwindSafe(call)).map_err(|payload| {
+        let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned());
+        ErrorKind::Panic(format!(
+            "the job's code panicked: {text}; while it worked on {}\nthe last checkpoint stands, nothing of this batch was written; correct the code and run it again",
+            place()
+        ))
+        .into()
+    })
+}
+
+/// The lines of a batch, for a person.
+pub(crate) fn lines_of(shown: &str, batch: &RawBatch) -> String {
+    match (batch.records.first(), batch.records.last()) {
+        (Some(first), Some(last)) if first.line == last.line => {
+            format!("{shown} line {}", grouped(first.line))
+        }
+        (Some(first), Some(last)) => format!(
+            "{shown} lines {} to {} ({})",
+            grouped(first.line),
+            grouped(last.line),
+            counted(batch.records.len() as u64, "record")
+        ),
+        _ => format!("the end of {shown}"),
+    }
+}

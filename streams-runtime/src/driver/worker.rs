@@ -1,0 +1,220 @@
+//! One of several machines that share a job by key, on a thread of its own.
+//!
+//! All workers go through the same rounds. In a round each feeds one batch (or none) to its machine; then,
+//! shuffle by shuffle from the one furthest upstream, each sends every other one what is theirs and takes
+//! what it gets in the order of the senders. So what a machine sees depends on the batches and on the number of
+//! workers, never on how threads are scheduled.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender};
+
+use streams_core::batch::{Batch, Taken};
+use streams_core::effects::{Effects, Gauges, Parcel};
+use streams_core::machine::Machine;
+use streams_core::store::Delta;
+
+use super::guard;
+use crate::error::Error;
+use crate::job::JobHandle;
+use crate::source::Chunk;
+use crate::undo::{Undo, changes};
+
+/// One batch of a round.
+#[derive(Debug, Clone)]
+pub(crate) struct Share {
+    pub(crate) port: usize,
+    pub(crate) chunk: Arc<Chunk>,
+    /// What it is called when the job's code panics in it.
+    pub(crate) place: String,
+}
+
+/// What a worker is told to do.
+#[derive(Debug)]
+pub(crate) enum Order {
+    /// A round; of the batch only the records in front of the limit, where there is one. Behind it the ports
+    /// in `ends` end.
+    Round { share: Option<(Share, Option<usize>)>, ends: Vec<usize> },
+    /// The round in which everything ends; `ends` are the ports that are still open.
+    End { ends: Vec<usize> },
+    /// Give what changed since the last commit.
+    Checkpoint,
+    /// Go back to in front of the last round, in which these ports had ended.
+    Undo { ended: Vec<usize> },
+}
+
+/// What a worker tells.
+#[derive(Debug)]
+pub(crate) enum Told {
+    Round {
+        effects: Box<Effects>,
+        taken: Taken,
+        gauges: Gauges,
+    },
+    Changes(Delta),
+    Undone,
+    Failed(Error),
+    /// Another worker is gone, and that one knows why.
+    Orphaned,
+}
+
+/// A worker.
+pub(crate) struct Worker {
+    pub(crate) job: JobHandle,
+    pub(crate) machine: Box<dyn Machine>,
+    pub(crate) undo: Option<Undo>,
+    pub(crate) prefix: [u8; 3],
+    pub(crate) stop_on_reject: bool,
+    /// To each worker, itself included.
+    pub(crate) to: Vec<Sender<Vec<Parcel>>>,
+    /// From each worker, itself included.
+    pub(crate) from: Vec<Receiver<Vec<Parcel>>>,
+    /// By shuffle, then by worker: what is waiting to be sent.
+    pub(crate) waiting: Vec<Vec<Vec<Parcel>>>,
+}
+
+impl std::fmt::Debug for Worker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Worker").field("prefix", &self.prefix).finish_non_exhaustive()
+    }
+}
+
+/// Why a round was not finished.
+enum Broken {
+    Failed(Error),
+    Orphaned,
+}
+
+impl From<Error> for Broken {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl Worker {
+    /// Follows orders until there are no more or one cannot be carried out.
+    pub(crate) fn run(mut self, orders: &Receiver<Order>, told: &Sender<Told>) {
+        for order in orders {
+            let result = match order {
+                Order::Round { share, ends } => self.round(share.as_ref(), &ends, false),
+                Order::End { ends } => self.round(None, &ends, true),
+                Order::Checkpoint => {
+                    let delta = changes(self.machine.as_mut(), self.undo.as_mut(), &self.prefix);
+                    delta.map(Told::Changes).map_err(Broken::from)
+                }
+                Order::Undo { ended } => self.undo(&ended).map_err(Broken::from),
+            };
+            let (message, more) = match result {
+                Ok(message) => (message, true),
+                Err(Broken::Failed(error)) => (Told::Failed(error), false),
+                Err(Broken::Orphaned) => (Told::Orphaned, false),
+            };
+            if told.send(message).is_err() || !more {
+                return;
+            }
+        }
+    }
+
+    fn undo(&mut self, ended: &[usize]) -> Result<Told, Error> {
+        if let Some(undo) = &self.undo {
+            self.machine = undo.restore(&self.job, ended)?;
+        }
+        self.waiting.iter_mut().flatten().for_each(Vec::clear);
+        Ok(Told::Undone)
+    }
+
+    fn round(
+        &mut self,
+        share: Option<&(Share, Option<usize>)>,
+        ends: &[usize],
+        end: bool,
+    ) -> Result<Told, Broken> {
+        if let Some(undo) = &mut self.undo {
+            undo.mark(self.machine.as_mut())?;
+        }
+        let mut effects = Box::<Effects>::default();
+        let place =
+            share.map_or_else(|| "what other workers read".to_owned(), |(share, _)| share.place.clone());
+        let place = || place.clone();
+        let (machine, stop_on_reject) = (&mut self.machine, self.stop_on_reject);
+        let taken = guard(&place, || {
+            let taken = match share {
+                Some((share, limit)) => feed(machine.as_mut(), share, *limit, stop_on_reject),
+                None => Taken::All,
+            };
+            ends.iter().for_each(|&port| machine.end(port));
+            machine.drain(&mut effects);
+            taken
+        })?;
+        let n_exchanges = self.machine.n_exchanges();
+        self.gather(&mut effects, n_exchanges);
+        for exchange in (0..n_exchanges).rev() {
+            self.exchange(exchange, end, &mut effects, &place)?;
+        }
+        let gauges = self.machine.observe();
+        Ok(Told::Round { effects, taken, gauges })
+    }
+
+    fn exchange(
+        &mut self,
+        exchange: usize,
+        end: bool,
+        effects: &mut Effects,
+        place: &dyn Fn() -> String,
+    ) -> Result<(), Broken> {
+        if let Some(waiting) = self.waiting.get_mut(exchange) {
+            for (to, parcels) in self.to.iter().zip(waiting) {
+                to.send(std::mem::take(parcels)).map_err(|_| Broken::Orphaned)?;
+            }
+        }
+        let entry = self.machine.n_sources() + exchange;
+        for from in &self.from {
+            let parcels = from.recv().map_err(|_| Broken::Orphaned)?;
+            let machine = &mut self.machine;
+            guard(place, || {
+                for parcel in parcels {
+                    machine.feed(entry, Batch::Parcel(parcel));
+                }
+            })?;
+        }
+        let machine = &mut self.machine;
+        guard(place, || {
+            if end {
+                machine.end(entry);
+            }
+            machine.drain(effects);
+        })?;
+        self.gather(effects, exchange);
+        Ok(())
+    }
+
+    /// Puts what was drained behind what is waiting, for the shuffles below `below`; the others have had their
+    /// turn, and nothing comes behind them in the same round.
+    fn gather(&mut self, effects: &mut Effects, below: usize) {
+        self.waiting.resize_with(self.waiting.len().max(effects.parcels.len()), Vec::new);
+        for (index, (waiting, parcels)) in self.waiting.iter_mut().zip(&mut effects.parcels).enumerate() {
+            waiting.resize_with(self.to.len(), Vec::new);
+            if index >= below {
+                debug_assert!(
+                    parcels.iter().all(Parcel::is_empty),
+                    "shuffles send on to smaller numbers only"
+                );
+                continue;
+            }
+            for (waiting, parcel) in waiting.iter_mut().zip(parcels.drain(..)) {
+                waiting.push(parcel);
+            }
+        }
+    }
+}
+
+fn feed(machine: &mut dyn Machine, share: &Share, limit: Option<usize>, stop_on_reject: bool) -> Taken {
+    let batch = &share.chunk.batch;
+    match limit {
+        None => machine.feed(share.port, Batch::Raw { batch, from: 0, stop_on_reject }),
+        Some(limit) => {
+            let mut before = batch.clone();
+            before.records.truncate(limit);
+            machine.feed(share.port, Batch::Raw { batch: &before, from: 0, stop_on_reject })
+        }
+    }
+}

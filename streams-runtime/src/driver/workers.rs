@@ -1,0 +1,355 @@
+//! The job as several machines that share it by key: this thread reads, writes and takes checkpoints, the
+//! workers compute.
+//!
+//! Batches are dealt out in rounds, one to each worker, in the order in which one machine would take them;
+//! results of a round are written in the order of the workers. Workers may be some rounds ahead of the writer.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+
+use streams_core::batch::Taken;
+use streams_core::effects::{Effects, Gauges};
+use streams_core::machine::Machine;
+use streams_core::store::Delta;
+
+use super::worker::{Order, Share, Told, Worker};
+use super::{End, lines_of};
+use crate::deadletter::{Bad, OnBad};
+use crate::error::Error;
+use crate::job::JobHandle;
+use crate::session::Session;
+use crate::snapshot::machine_prefix;
+use crate::source::{Next, Position};
+use crate::undo::Undo;
+
+/// Rounds under way at most.
+const ROUNDS_AHEAD: usize = 4;
+
+/// What the workers were told and have not answered yet.
+#[derive(Debug)]
+enum Flight {
+    Round { shares: Vec<Share>, ends: Vec<usize>, turn: usize },
+    Checkpoint,
+}
+
+/// What all workers answered to a round.
+type Answers = Vec<(Box<Effects>, Taken)>;
+
+/// Several machines.
+#[derive(Debug)]
+pub(crate) struct Workers<'a> {
+    session: &'a mut Session,
+    orders: Vec<Sender<Order>>,
+    told: Vec<Receiver<Told>>,
+    threads: Vec<JoinHandle<()>>,
+    flights: VecDeque<Flight>,
+    watermark_ms: Option<i64>,
+}
+
+impl<'a> Workers<'a> {
+    /// Starts one thread for each machine.
+    pub(crate) fn start(
+        job: &JobHandle,
+        session: &'a mut Session,
+        machines: Vec<(Box<dyn Machine>, Option<Undo>)>,
+    ) -> Self {
+        let n = machines.len();
+        // channels[sender][receiver], then turned into what each worker holds.
+        let mut receivers: Vec<Vec<Receiver<_>>> = (0..n).map(|_| Vec::new()).collect();
+        let mut senders: Vec<Vec<Sender<_>>> = Vec::new();
+        for _ in 0..n {
+            let mut row = Vec::new();
+            for held in &mut receivers {
+                let (to, from) = channel();
+                row.push(to);
+                held.push(from);
+            }
+            senders.push(row);
+        }
+        let mut workers = Self {
+            session,
+            orders: Vec::new(),
+            told: Vec::new(),
+            threads: Vec::new(),
+            flights: VecDeque::new(),
+            watermark_ms: None,
+        };
+        for (index, (((machine, undo), to), from)) in
+            machines.into_iter().zip(senders).zip(receivers).enumerate()
+        {
+            let worker = Worker {
+                job: job.clone(),
+                machine,
+                undo,
+                prefix: machine_prefix(index),
+                stop_on_reject: workers.session.on_bad == OnBad::Stop,
+                to,
+                from,
+                waiting: Vec::new(),
+            };
+            let (orders, todo) = channel();
+            let (answer, told) = channel();
+            workers.threads.push(std::thread::spawn(move || worker.run(&todo, &answer)));
+            workers.orders.push(orders);
+            workers.told.push(told);
+        }
+        workers
+    }
+
+    /// Runs to the end of the input, or until a signal.
+    pub(crate) fn run(mut self) -> Result<End, Error> {
+        let end = self.rounds()?;
+        if end == End::Input {
+            self.end()?;
+        }
+        if self.session.changed && self.session.committer.is_some() {
+            self.order_all(|| Order::Checkpoint);
+            let delta = self.collect_changes()?;
+            self.session.checkpoint(delta)?;
+        }
+        self.session.wait()?;
+        Ok(end)
+    }
+
+    fn rounds(&mut self) -> Result<End, Error> {
+        let n = self.orders.len();
+        let ahead = if self.session.on_bad == OnBad::Stop { 1 } else { ROUNDS_AHEAD };
+        let mut shares: Vec<Share> = Vec::new();
+        let mut ends: Vec<usize> = Vec::new();
+        let mut end = None;
+        loop {
+            while end.is_none() && self.flights.len() < ahead {
+                if self.session.stop.is_set() {
+                    // Batches that were read and not dealt out are read again by the next run.
+                    shares.clear();
+                    end = Some(End::Signal);
+                    break;
+                }
+                let turn = self.session.inputs.turn;
+                match self.session.inputs.next()? {
+                    Next::Chunk(port, chunk) => {
+                        let shown = self.session.inputs.ports.get(port).map(crate::source::Input::shown);
+                        let place = lines_of(&shown.unwrap_or_default(), &chunk.batch);
+                        shares.push(Share { port, chunk: Arc::new(chunk), place });
+                        if shares.len() == n {
+                            let turn = self.session.inputs.turn;
+                            self.deal(std::mem::take(&mut shares), std::mem::take(&mut ends), turn);
+                        }
+                    }
+                    // Told with the round that is gathering, or with the end of everything.
+                    Next::End(port) => ends.push(port),
+                    Next::Idle => {
+                        // Only a live input pauses; its records do not wait for a full round.
+                        let live = self.session.inputs.ports.iter().any(|input| input.live && !input.ended);
+                        if live && !shares.is_empty() {
+                            self.deal(std::mem::take(&mut shares), std::mem::take(&mut ends), turn);
+                        }
+                        self.session.idle()?;
+                        break;
+                    }
+                    Next::Done => {
+                        if !shares.is_empty() {
+                            self.deal(std::mem::take(&mut shares), Vec::new(), turn);
+                        }
+                        end = Some(End::Input);
+                    }
+                }
+            }
+            match self.flights.pop_front() {
+                Some(Flight::Round { shares, ends, turn }) => {
+                    self.settle(&shares)?;
+                    ends.into_iter().for_each(|port| self.session.ended(port));
+                    self.session.turn = turn;
+                    for Share { port, chunk, .. } in shares {
+                        if let Some(chunk) = Arc::into_inner(chunk) {
+                            self.session.inputs.recycle(port, chunk.batch);
+                        }
+                    }
+                }
+                Some(Flight::Checkpoint) => {
+                    let delta = self.collect_changes()?;
+                    self.session.checkpoint(delta)?;
+                }
+                None => {
+                    if let Some(end) = end {
+                        return Ok(end);
+                    }
+                }
+            }
+            let pending = self.flights.iter().any(|flight| matches!(flight, Flight::Checkpoint));
+            if !pending && self.session.is_checkpoint_due()? {
+                self.order_all(|| Order::Checkpoint);
+                self.flights.push_back(Flight::Checkpoint);
+            }
+            let watermark_ms = self.watermark_ms;
+            self.session.show(|| Gauges { watermark_ms });
+        }
+    }
+
+    fn deal(&mut self, shares: Vec<Share>, ends: Vec<usize>, turn: usize) {
+        for (index, orders) in self.orders.iter().enumerate() {
+            // A worker that is gone has left its reason behind; it is found when its answer is collected.
+            let share = shares.get(index).map(|share| (share.clone(), None));
+            let _ = orders.send(Order::Round { share, ends: ends.clone() });
+        }
+        self.flights.push_back(Flight::Round { shares, ends, turn });
+    }
+
+    fn order_all(&self, order: impl Fn() -> Order) {
+        for orders in &self.orders {
+            let _ = orders.send(order());
+        }
+    }
+
+    /// One answer of each worker, in their order.
+    fn collect(&self) -> Result<Vec<Told>, Error> {
+        let answers: Vec<Told> = self.told.iter().map(|told| told.recv().unwrap_or(Told::Orphaned)).collect();
+        let whole = !answers.iter().any(|told| matches!(told, Told::Failed(_) | Told::Orphaned));
+        if whole {
+            return Ok(answers);
+        }
+        let failure = answers
+            .into_iter()
+            .find_map(|told| if let Told::Failed(error) = told { Some(error) } else { None });
+        Err(failure.unwrap_or_else(|| {
+            Error::state("a worker thread ended unexpectedly; the last checkpoint stands")
+        }))
+    }
+
+    fn collect_round(&mut self) -> Result<Answers, Error> {
+        let mut answers = Vec::new();
+        for told in self.collect()? {
+            if let Told::Round { effects, taken, gauges } = told {
+                self.watermark_ms = self.watermark_ms.max(gauges.watermark_ms);
+                answers.push((effects, taken));
+            }
+        }
+        Ok(answers)
+    }
+
+    fn collect_changes(&self) -> Result<Delta, Error> {
+        let mut all = Delta::new();
+        for told in self.collect()? {
+            if let Told::Changes(delta) = told {
+                all.append(&delta);
+            }
+        }
+        Ok(all)
+    }
+
+    fn settle(&mut self, shares: &[Share]) -> Result<(), Error> {
+        let answers = self.collect_round()?;
+        let rejected = answers.iter().any(|(effects, _)| !effects.rejects.is_empty());
+        if self.session.on_bad == OnBad::Stop && rejected {
+            return Err(self.stop(shares, &answers)?);
+        }
+        self.write(answers, shares)?;
+        for Share { port, chunk, .. } in shares {
+            self.session.took(*port, chunk.end, chunk.batch.records.len());
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, answers: Answers, shares: &[Share]) -> Result<(), Error> {
+        for (index, (mut effects, _)) in answers.into_iter().enumerate() {
+            let source = shares.get(index).map(|share| (share.port, &share.chunk.batch));
+            self.session.settle(&mut effects, source)?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), Error> {
+        let ends: Vec<usize> = open_ports(self.session);
+        self.order_all(|| Order::End { ends: ends.clone() });
+        let answers = self.collect_round()?;
+        let rejected = answers.iter().any(|(effects, _)| !effects.rejects.is_empty());
+        if self.session.on_bad == OnBad::Stop && rejected {
+            return Err(self.stop(&[], &answers)?);
+        }
+        self.write(answers, &[])?;
+        ends.into_iter().for_each(|port| self.session.ended(port));
+        Ok(())
+    }
+
+    /// Commits everything in front of the first bad record of a round; the result is the error to end with.
+    fn stop(&mut self, shares: &[Share], answers: &Answers) -> Result<Error, Error> {
+        self.undo()?;
+        // The first one in the order of the input; workers behind it may have stopped as well.
+        let first = answers.iter().enumerate().find_map(|(worker, (_, taken))| match taken {
+            Taken::Until(index) => Some((worker, *index)),
+            Taken::All => None,
+        });
+        let source = first.and_then(|(worker, index)| shares.get(worker).map(|share| (worker, index, share)));
+        let effects = answers.iter().map(|(effects, _)| effects);
+        let mut reject = effects.clone().find_map(|effects| effects.rejects.first().cloned());
+        let mut fed = None;
+        if let Some((worker, index, share)) = source {
+            let kept = self.rerun(shares, worker, index)?;
+            if kept.iter().all(|(effects, _)| effects.rejects.is_empty()) {
+                self.write(kept, shares)?;
+                for Share { port, chunk, .. } in shares.iter().take(worker) {
+                    self.session.took(*port, chunk.end, chunk.batch.records.len());
+                }
+                if let Some(record) = share.chunk.batch.records.get(index) {
+                    self.session.took(
+                        share.port,
+                        Position { offset: record.offset, line: record.line },
+                        index,
+                    );
+                    self.session.turn = share.port;
+                }
+                reject = effects.clone().nth(worker).and_then(|effects| effects.rejects.first().cloned());
+                fed = Some((share.port, &share.chunk.batch));
+            } else {
+                // A record in front of it failed behind a shuffle, where nobody knows which one it was: the
+                // whole round stays untaken.
+                reject = kept.iter().find_map(|(effects, _)| effects.rejects.first().cloned());
+                self.undo()?;
+            }
+        }
+        self.order_all(|| Order::Checkpoint);
+        let delta = self.collect_changes()?;
+        self.session.checkpoint(delta)?;
+        self.session.wait()?;
+        let reject = reject.expect("a round is stopped only because of a reject");
+        let fed =
+            fed.and_then(|(port, batch)| self.session.inputs.ports.get(port).map(|input| (input, batch)));
+        let bad = Bad::new(&reject, fed);
+        Ok(self.session.stopped(&bad.place(), &bad.reason(), &bad.shown()))
+    }
+
+    fn undo(&mut self) -> Result<(), Error> {
+        let ended = self.session.ended_ports();
+        self.order_all(|| Order::Undo { ended: ended.clone() });
+        self.collect().map(drop)
+    }
+
+    /// The round again, with what lies in front of the record `index` of the worker's batch only.
+    fn rerun(&mut self, shares: &[Share], worker: usize, index: usize) -> Result<Answers, Error> {
+        for (at, orders) in self.orders.iter().enumerate() {
+            let share = shares.get(at).filter(|_| at <= worker);
+            let limit = (at == worker).then_some(index);
+            let share = share.map(|share| (share.clone(), limit));
+            let _ = orders.send(Order::Round { share, ends: Vec::new() });
+        }
+        self.collect_round()
+    }
+}
+
+/// Ports whose end the machines have not been told.
+fn open_ports(session: &Session) -> Vec<usize> {
+    let ended = session.ended_ports();
+    (0..session.fed.len()).filter(|port| !ended.contains(port)).collect()
+}
+
+impl Drop for Workers<'_> {
+    fn drop(&mut self) {
+        // Without orders the threads end by themselves.
+        self.orders.clear();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! Wires a run together: machines, inputs, outputs, state; and says what a person should know about it.
+//!
+//! The order matters and is the one below: nothing is written before everything has been checked, and the
+//! first snapshot is committed before the first record is read.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use streams_core::machine::Machine;
+use streams_core::store::memory::MemoryStore;
+use streams_core::store::{Delta, Store};
+use streams_core::topology::Topology;
+
+use crate::cli::RunConfig;
+use crate::codec::{Shapes, TextPorts};
+use crate::commit::Committer;
+use crate::deadletter::{DeadLetters, OnBad};
+use crate::driver::End;
+use crate::driver::single::Single;
+use crate::driver::workers::Workers;
+use crate::error::{Error, ErrorKind};
+use crate::format::Format;
+use crate::job::JobHandle;
+use crate::progress::{Progress, Results};
+use crate::report::{Counters, Outcome, Report};
+use crate::session::{Fed, Session};
+use crate::signals::StopFlag;
+use crate::sink::{self, Start, Writer};
+use crate::snapshot::{Snapshot, machine_prefix};
+use crate::source::{self, Inputs};
+use crate::undo::{Commits, Undo};
+use crate::url::Place;
+use crate::wording::grouped;
+
+/// A run that was ended by a failure has numbers all the same.
+pub(crate) type Ended = (Counters, Result<Outcome, Error>);
+
+/// Runs the job.
+pub(crate) fn run(job: JobHandle, config: &RunConfig) -> Ended {
+    match prepare(job, config) {
+        Ok(Prepared::Ready(mut ready)) => {
+            let result = ready.run();
+            ready.session.progress.clear();
+            (ready.session.totals(), result)
+        }
+        Ok(Prepared::Finished(counters)) => (counters, Ok(Outcome::AlreadyDone)),
+        Err(error) => (Counters::default(), Err(error)),
+    }
+}
+
+/// Says what a person should know while the job runs.
+fn note(text: &str) {
+    let _ = std::io::Write::write_fmt(&mut std::io::stderr().lock(), format_args!("note: {text}\n"));
+}
+
+struct Ready {
+    job: JobHandle,
+    session: Session,
+    machines: Vec<(Box<dyn Machine>, Option<Undo>)>,
+    state: Option<String>,
+}
+
+enum Prepared {
+    Ready(Box<Ready>),
+    Finished(Counters),
+}
+
+fn prepare(job: JobHandle, config: &RunConfig) -> Result<Prepared, Error> {
+    let topology = job.topology;
+    let stop =
+        StopFlag::listen().map_err(|error| Error::state(format!("cannot listen for signals: {error}")))?;
+    let shapes = Shapes::new(&config.from, &config.to);
+    let job = job.bound(&config.settings, config.workers, TextPorts::new(&shapes));
+    // Settings and window sizes are checked here, and the formats of ports are known behind it.
+    drop(job.machine()?);
+
+    let store = config.state.as_deref().map(crate::store::open).transpose().map_err(Error::state)?;
+    let found = store.as_deref().map(Snapshot::load).transpose()?.flatten();
+    if let Some(snapshot) = &found {
+        snapshot.admits(topology, &config.settings, config.workers)?;
+        if snapshot.fingerprint != topology.fingerprint {
+            note("the job's code has changed since the state was written; it goes on with the new code");
+        }
+    }
+    let inputs = open_inputs(topology, config, &shapes, found.as_ref())?;
+    if let Some(snapshot) = found.as_ref().filter(|snapshot| snapshot.is_finished()) {
+        let grown: Vec<String> =
+            inputs.ports.iter().filter(|input| input.grown).map(source::Input::shown).collect();
+        if grown.is_empty() {
+            note("all input was read by an earlier run; nothing to do");
+            return Ok(Prepared::Finished(snapshot.counters));
+        }
+        note(&format!(
+            "{} grown since the end of an earlier run; going on there, with the watermark from before that end",
+            if let [only] = grown.as_slice() {
+                format!("{only} has")
+            } else {
+                format!("{} have", grown.join(", "))
+            }
+        ));
+    } else if let Some(snapshot) = found.as_ref().filter(|snapshot| snapshot.id > 0) {
+        let places = inputs
+            .ports
+            .iter()
+            .map(|input| format!("{} line {}", input.shown(), grouped(input.position.line)));
+        note(&format!(
+            "resuming from checkpoint {} at {}",
+            grouped(snapshot.id),
+            places.collect::<Vec<_>>().join(", ")
+        ));
+    }
+    let (outputs, letters) = open_outputs(topology, config, &shapes, found.as_ref(), store.is_some())?;
+
+    let empty = MemoryStore::new();
+    let rows: &dyn Store = store.as_deref().unwrap_or(&empty);
+    let commits = if store.is_some() { Commits::Some } else { Commits::None };
+    let ended: Vec<usize> =
+        inputs.ports.iter().enumerate().filter(|(_, input)| input.ended).map(|(port, _)| port).collect();
+    let mut machines = Vec::new();
+    for index in 0..config.workers {
+        let prefix = machine_prefix(index);
+        let undo = config.on_bad == OnBad::Stop && job.rejects_late();
+        let undo = undo.then(|| Undo::new(rows, prefix, commits)).transpose()?;
+        machines.push((job.machine_with(rows, &prefix, &ended)?, undo));
+    }
+
+    let first = found.is_none();
+    let snapshot = found.unwrap_or_else(|| Snapshot::first(topology, &config.settings, config.workers));
+    let fed = inputs.ports.iter().map(|input| Fed { position: input.position, ended: input.ended });
+    let bytes_before = inputs.ports.iter().map(|input| input.position.offset).sum();
+    let shown = outputs.iter().any(|writer| writer.results() == Results::OnTerminal);
+    let results = if shown { Results::OnTerminal } else { Results::Elsewhere };
+    let mut session = Session {
+        fed: fed.collect(),
+        turn: inputs.turn,
+        inputs,
+        shapes,
+        outputs,
+        letters,
+        on_bad: config.on_bad,
+        counters: snapshot.counters,
+        progress: Progress::start(snapshot.counters.records_in, bytes_before, results),
+        snapshot,
+        committer: None,
+        interval: config.checkpoint_interval,
+        last_checkpoint: Instant::now(),
+        changed: false,
+        started: Instant::now(),
+        stop,
+    };
+    // What the row says about code and settings is from now on what runs.
+    session.snapshot.fingerprint = topology.fingerprint;
+    session.snapshot.settings = config.settings.clone();
+    if let Some(store) = store {
+        session.committer = Some(Committer::start(store));
+        if first {
+            session.begin()?;
+        }
+    }
+    let state = config.state.as_ref().map(|dir| dir.display().to_string());
+    Ok(Prepared::Ready(Box::new(Ready { job, session, machines, state })))
+}
+
+impl Session {
+    /// Commits snapshot 0 before the first record, so that a crash at any later moment finds where the job
+    /// began.
+    fn begin(&mut self) -> Result<(), Error> {
+        self.checkpoint_as(0, Delta::new())?;
+        self.wait()
+    }
+}
+
+impl Ready {
+    fn run(&mut self) -> Result<Outcome, Error> {
+        let machines = std::mem::take(&mut self.machines);
+        let end = if machines.len() == 1 {
+            let mut machines = machines.into_iter();
+            let (machine, undo) = machines.next().expect("its length was just looked at");
+            Single { job: &self.job, session: &mut self.session, machine, undo }.run()
+        } else {
+            Workers::start(&self.job, &mut self.session, machines).run()
+        };
+        self.session.progress.clear();
+        match end? {
+            End::Input => Ok(Outcome::Done),
+            End::Signal => {
+                note(&match &self.state {
+                    Some(dir) => format!("stopped by a signal; run it again with --state {dir} to go on"),
+                    None => "stopped by a signal; results of open windows were not written, and without --state DIR the next run begins anew".to_owned(),
+                });
+                Ok(Outcome::Interrupted)
+            }
+        }
+    }
+}
+
+fn open_inputs(
+    topology: &Topology,
+    config: &RunConfig,
+    shapes: &Arc<Shapes>,
+    found: Option<&Snapshot>,
+) -> Result<Inputs, Error> {
+    let mut ports = Vec::new();
+    for (index, (node, url)) in topology.sources().zip(&config.from).enumerate() {
+        let mark = found.and_then(|snapshot| snapshot.sources.iter().find(|mark| mark.port == node.name));
+        ports.push(match url.place() {
+            Place::File(_) => source::file::open(node.name, index, url, shapes, mark)?,
+            _ => source::stdin::open(node.name, index, url, shapes),
+        });
+    }
+    Ok(Inputs { turn: found.map_or(0, |snapshot| snapshot.turn), ports })
+}
+
+fn open_outputs(
+    topology: &Topology,
+    config: &RunConfig,
+    shapes: &Shapes,
+    found: Option<&Snapshot>,
+    with_state: bool,
+) -> Result<(Vec<Writer>, DeadLetters), Error> {
+    let start = |mark: Option<&crate::snapshot::OutputMark>| match (mark, with_state) {
+        (Some(mark), _) => Start::Resume(mark.clone()),
+        (None, true) => Start::New,
+        (None, false) => Start::Overwrite,
+    };
+    let remedy = match &config.state {
+        Some(dir) => format!("the job can be resumed with --state {}", dir.display()),
+        None => "run it again".to_owned(),
+    };
+    let mut outputs = Vec::new();
+    for (index, (node, url)) in topology.sinks().zip(&config.to).enumerate() {
+        let mark = found.and_then(|snapshot| snapshot.outputs.iter().find(|mark| mark.port == node.name));
+        let (label, format) = (format!("port `{}`", node.name), shapes.output(index).format());
+        let mut writer = match url.place() {
+            Place::File(path) => sink::file::open(label, node.name, path, format, &start(mark))?,
+            _ => sink::print::open(label, node.name, format, &start(mark))?,
+        };
+        writer.set_remedy(remedy.clone());
+        outputs.push(writer);
+    }
+    if with_state && outputs.iter().any(|writer| !writer.is_exact()) {
+        note(
+            "what is printed is printed at least once: after a crash the lines since the last checkpoint come again",
+        );
+    }
+    let mark = found.and_then(|snapshot| snapshot.dead_letters.as_ref());
+    let letters = match (&config.dead_letter, mark) {
+        (Some(path), mark) => {
+            let mut writer =
+                sink::file::open("--dead-letter".to_owned(), "", path, Format::Json, &start(mark))?;
+            writer.set_remedy(remedy);
+            Some(writer)
+        }
+        (None, Some(mark)) => {
+            return Err(Error::usage(format!(
+                "--dead-letter: the state writes dead letters to {url}; add --dead-letter {url}",
+                url = mark.url
+            )));
+        }
+        (None, None) => None,
+    };
+    Ok((outputs, DeadLetters::new(config.on_bad, letters)))
+}
+
+/// Ends a run for people and programs: summary, report, errors; gives the exit code.
+pub(crate) fn conclude(topology: &Topology, config: &RunConfig, ended: Ended) -> u8 {
+    let (counters, result) = ended;
+    let outcome = match &result {
+        Ok(outcome) => *outcome,
+        Err(error) if matches!(error.kind(), ErrorKind::ReaderGone) => Outcome::ReaderGone,
+        Err(_) => Outcome::Failed,
+    };
+    let report = Report { counters, outcome };
+    let mut code = 0;
+    if let Err(error) = &result {
+        code = error.exit_code();
+        if outcome == Outcome::Failed {
+            crate::tell(error);
+        }
+    }
+    if code != 2
+        && let Some(path) = &config.report
+        && let Err(error) = std::fs::write(path, report.to_json())
+    {
+        crate::tell(&Error::output(format!("cannot write the report {}: {error}", path.display())));
+        code = code.max(1);
+    }
+    let ran = matches!(outcome, Outcome::Done | Outcome::AlreadyDone | Outcome::Interrupted);
+    if ran || (code == 1 && counters.records_in > 0) {
+        let text = report.summary(topology.job);
+        let _ = std::io::Write::write_fmt(&mut std::io::stderr().lock(), format_args!("{text}\n"));
+    }
+    code
+}

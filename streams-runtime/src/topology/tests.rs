@@ -1,0 +1,65 @@
+//! Pictures of a small graph with a fan-out and a union.
+
+use super::*;
+
+const NODES: &[Node] = &[
+    Node::new("source", "flows", &[], "Flow", 1),
+    Node::new("filter", "", &[0], "|f| f.name == \"a\"", 2),
+    Node::new("key_by", "", &[1], "|f| f.host.clone()", 3),
+    Node::new("window", "", &[2], "tumbling(secs(10))", 4),
+    Node::new("aggregate", "totals", &[3], "Total { n: count() }", 5),
+    Node::new("sink", "small", &[0], "Flow", 6),
+    Node::new("sink", "totals", &[4], "Total", 7),
+];
+const JOB: Topology = Topology {
+    job: "t",
+    doc: " Adds up.",
+    file: "a.rs",
+    line: 1,
+    settings: &[],
+    nodes: NODES,
+    fingerprint: 0,
+};
+
+#[test]
+fn as_text() {
+    let expect = "\
+job t  (a.rs:1)
+Adds up.
+
+stage 1: reads the inputs
+  0  source flows      Flow
+  1  filter            |f| f.name == \"a\"
+  2  key_by            |f| f.host.clone()
+  5  sink small        Flow  ← 0
+
+stage 2: records arrive by key
+  3  window            tumbling(secs(10))
+  4  aggregate totals  Total { n: count() }  [state: one row per key and window]
+  6  sink totals       Total  ← 4
+";
+    assert_eq!(render(&JOB, Rendering::Text), expect);
+}
+
+#[test]
+fn as_mermaid() {
+    let text = render(&JOB, Rendering::Mermaid);
+    assert!(text.contains("    n1[\"<b>filter</b><br/>|f| f.name == #quot;a#quot;\"]\n"), "{text}");
+    assert!(text.contains("  n2 == by key ==> n3\n"), "{text}");
+    assert!(text.contains("  n0 --> n5\n"), "{text}");
+}
+
+#[test]
+fn as_dot() {
+    let text = render(&JOB, Rendering::Dot);
+    assert!(text.contains("n1 [label=\"filter\\n|f| f.name == \\\"a\\\"\"];"), "{text}");
+    assert!(text.contains("n2 -> n3 [label=\"by key\", style=bold];"), "{text}");
+}
+
+#[test]
+fn as_json() {
+    let value: serde_json::Value = serde_json::from_str(&render(&JOB, Rendering::Json)).unwrap();
+    assert_eq!(value["nodes"][4]["state"], "one row per key and window");
+    assert_eq!(value["nodes"][4]["stage"], 2);
+    assert_eq!(value["shuffles"][0]["from"], 2);
+}

@@ -1,0 +1,221 @@
+//! The addresses of inputs and outputs: `file:PATH[?format=json|csv|lines]`, `stdin:`, `print:`.
+//!
+//! Reads and checks the text only; whether a file is there is asked by [`crate::cli`].
+
+use std::path::{Path, PathBuf};
+
+use crate::format::Format;
+use crate::wording::nearest;
+
+/// Where records come from or go to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A file.
+    File(PathBuf),
+    /// Standard input.
+    Stdin,
+    /// Standard output.
+    Print,
+}
+
+/// An address with the format asked for in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Url {
+    place: Place,
+    format: Option<Format>,
+    text: String,
+}
+
+/// Which way records go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    From,
+    To,
+}
+
+impl Direction {
+    fn schemes(self) -> &'static [&'static str] {
+        match self {
+            Self::From => &["file", "stdin"],
+            Self::To => &["file", "print"],
+        }
+    }
+
+    fn known(self) -> &'static str {
+        match self {
+            Self::From => "inputs are `file:PATH` and `stdin:`",
+            Self::To => "outputs are `file:PATH` and `print:`",
+        }
+    }
+}
+
+impl Url {
+    /// Where.
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The path of a file.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match &self.place {
+            Place::File(path) => Some(path),
+            _ => None,
+        }
+    }
+
+    /// The format that was asked for with `?format=`.
+    pub(crate) fn format(&self) -> Option<Format> {
+        self.format
+    }
+
+    /// As it was written.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Standard output.
+    pub(crate) fn print() -> Self {
+        Self { place: Place::Print, format: None, text: "print:".to_owned() }
+    }
+
+    /// Reads an address; an error says what to write instead.
+    pub(crate) fn parse(text: &str, direction: Direction) -> Result<Self, String> {
+        let Some((scheme, rest)) = text.split_once(':') else {
+            return Err(format!("`{text}` is no URL; for a file write `file:{text}`"));
+        };
+        let (rest, format) = match rest.rsplit_once('?') {
+            Some((path, query)) => (path, Some(query_format(query)?)),
+            None => (rest, None),
+        };
+        let place = match (scheme, direction) {
+            ("file", _) => Place::File(file_path(text, rest)?),
+            ("stdin", Direction::From) => bare(scheme, rest, Place::Stdin)?,
+            ("print", Direction::To) => bare(scheme, rest, Place::Print)?,
+            ("print", Direction::From) => {
+                return Err(
+                    "nothing can be read from `print:`; inputs are `file:PATH` and `stdin:`".to_owned()
+                );
+            }
+            ("stdin", Direction::To) => {
+                return Err(
+                    "nothing can be written to `stdin:`; outputs are `file:PATH` and `print:`".to_owned()
+                );
+            }
+            _ => {
+                let hint = nearest(scheme, direction.schemes().iter().copied())
+                    .map(|name| format!("; did you mean `{name}:`?"));
+                let hint = hint.unwrap_or_else(|| format!("; {}", direction.known()));
+                return Err(format!("unknown URL scheme `{scheme}:` in `{text}`{hint}"));
+            }
+        };
+        Ok(Self { place, format, text: text.to_owned() })
+    }
+}
+
+fn query_format(query: &str) -> Result<Format, String> {
+    let Some((key, value)) = query.split_once('=') else {
+        return Err(format!(
+            "`?{query}` is no option; write `?format=json`, `?format=csv` or `?format=lines`"
+        ));
+    };
+    if key != "format" {
+        return Err(format!("unknown option `{key}` in `?{query}`; there is `?format=json|csv|lines`"));
+    }
+    Format::named(value).ok_or_else(|| {
+        let hint = nearest(value, Format::NAMES).map(|name| format!("; did you mean `{name}`?"));
+        let hint = hint.unwrap_or_else(|| "; formats are `json`, `csv` and `lines`".to_owned());
+        format!("unknown format `{value}`{hint}")
+    })
+}
+
+fn file_path(text: &str, rest: &str) -> Result<PathBuf, String> {
+    let path = match rest.strip_prefix("//") {
+        // `file:///tmp/x` has an empty host in front of its path.
+        Some(absolute) if absolute.starts_with('/') => absolute,
+        Some(path) => return Err(format!("`{text}` names a host; for a file here write `file:{path}`")),
+        None => rest,
+    };
+    if path.is_empty() {
+        Err(format!("`{text}` has no path; write `file:PATH`"))
+    } else {
+        Ok(PathBuf::from(path))
+    }
+}
+
+fn bare(scheme: &str, rest: &str, place: Place) -> Result<Place, String> {
+    if rest.is_empty() {
+        Ok(place)
+    } else {
+        Err(format!("`{scheme}:` takes nothing behind it, but has `{rest}`"))
+    }
+}
+
+/// Splits `[PORT=]URL`: the port is an identifier before the first `=` that precedes the first `:`.
+pub(crate) fn split_port(text: &str) -> (Option<&str>, &str) {
+    let head = text.find(':').map_or(text, |colon| text.get(..colon).unwrap_or(text));
+    match head.split_once('=') {
+        Some((port, _)) if is_identifier(port) => {
+            (Some(port), text.get(port.len() + 1..).unwrap_or_default())
+        }
+        _ => (None, text),
+    }
+}
+
+fn is_identifier(text: &str) -> bool {
+    let mut chars = text.chars();
+    chars.next().is_some_and(|c| c == '_' || c.is_alphabetic())
+        && chars.all(|c| c == '_' || c.is_alphanumeric())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, direction: Direction, expect: &str) {
+        let shown = match Url::parse(text, direction) {
+            Ok(url) => format!("{:?} {:?}", url.place(), url.format()),
+            Err(error) => error,
+        };
+        assert_eq!(shown, expect);
+    }
+
+    #[test]
+    fn places() {
+        check("file:a.jsonl", Direction::From, r#"File("a.jsonl") None"#);
+        check("file:a?format=csv", Direction::From, r#"File("a") Some(Csv)"#);
+        check("file:///tmp/x", Direction::To, r#"File("/tmp/x") None"#);
+        check("file:C:\\a.csv", Direction::To, r#"File("C:\\a.csv") None"#);
+        check("stdin:", Direction::From, "Stdin None");
+        check("print:", Direction::To, "Print None");
+    }
+
+    #[test]
+    fn mistakes() {
+        check("a.jsonl", Direction::From, "`a.jsonl` is no URL; for a file write `file:a.jsonl`");
+        check("flie:a", Direction::From, "unknown URL scheme `flie:` in `flie:a`; did you mean `file:`?");
+        check(
+            "kafka:a",
+            Direction::To,
+            "unknown URL scheme `kafka:` in `kafka:a`; outputs are `file:PATH` and `print:`",
+        );
+        check("file:", Direction::To, "`file:` has no path; write `file:PATH`");
+        check("file://a/b", Direction::To, "`file://a/b` names a host; for a file here write `file:a/b`");
+        check("file:a?format=jsn", Direction::To, "unknown format `jsn`; did you mean `json`?");
+        check(
+            "file:a?fmt=json",
+            Direction::To,
+            "unknown option `fmt` in `?fmt=json`; there is `?format=json|csv|lines`",
+        );
+        check("print:x", Direction::To, "`print:` takes nothing behind it, but has `x`");
+    }
+
+    #[test]
+    fn ports() {
+        assert_eq!(split_port("flows=file:a"), (Some("flows"), "file:a"));
+        assert_eq!(split_port("file:a=b"), (None, "file:a=b"));
+        assert_eq!(split_port("file:a?format=csv"), (None, "file:a?format=csv"));
+        assert_eq!(split_port("flows=a.jsonl"), (Some("flows"), "a.jsonl"));
+        assert_eq!(split_port("../x=1:2"), (None, "../x=1:2"));
+    }
+}

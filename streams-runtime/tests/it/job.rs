@@ -1,0 +1,83 @@
+//! Jobs for the tests to run as programs; `TEST_JOB` in the environment says which.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use streams_runtime::prelude::*;
+
+/// What a host sent.
+#[record]
+struct Flow {
+    host: String,
+    out_flow: u64,
+    at: i64,
+}
+
+/// A host's traffic in a window.
+#[record]
+struct Total {
+    host: String,
+    from: i64,
+    total: u64,
+    count: u64,
+}
+
+/// Outgoing traffic per host, every ten seconds.
+///
+/// Records may be out of order by the slack; what is later is counted and left out.
+#[stream_job]
+fn traffic(
+    flows: Stream<Flow>,
+    /// How far records may be out of order.
+    #[arg(default = "5s")]
+    slack: Duration,
+) -> Stream<Total> {
+    flows
+        .event_time(|f| f.at, out_of_order(slack))
+        .filter(|f| f.out_flow > 0)
+        .key_by(|f| f.host.clone())
+        .window(tumbling(secs(10)))
+        .aggregate(Total { host: key(), from: window_start(), total: sum(|f| f.out_flow), count: count() })
+}
+
+/// Lines as they are, refused and panicking ones apart.
+#[stream_job]
+fn echo(lines: Stream<String>) -> Stream<String> {
+    lines.try_map(|line| {
+        assert!(line != "panic", "asked to panic");
+        if line.starts_with("bad") { Err("it is bad") } else { Ok(line.clone()) }
+    })
+}
+
+/// Traffic per host, of which totals above a limit are refused behind the window.
+#[stream_job]
+fn strict(flows: Stream<Flow>, #[arg(default = "900")] limit: u64) -> Stream<Total> {
+    flows
+        .event_time(|f| f.at, out_of_order(secs(5)))
+        .key_by(|f| f.host.clone())
+        .window(tumbling(secs(10)))
+        .aggregate(Total { host: key(), from: window_start(), total: sum(|f| f.out_flow), count: count() })
+        .try_map(|t| if t.total > limit { Err("too much") } else { Ok(t.clone()) })
+}
+
+/// Two inputs, two outputs.
+#[stream_job]
+fn pair(left: Stream<Flow>, right: Stream<Flow>) -> (Stream<Flow>, Stream<Total>) {
+    let both = left.union(right);
+    let large = both.filter(|f| f.out_flow >= 100);
+    let totals = both
+        .event_time(|f| f.at, out_of_order(secs(60)))
+        .key_by(|f| f.host.clone())
+        .window(tumbling(secs(10)))
+        .aggregate(Total { host: key(), from: window_start(), total: sum(|f| f.out_flow), count: count() });
+    (large, totals)
+}
+
+fn main() -> ExitCode {
+    match std::env::var("TEST_JOB").as_deref() {
+        Ok("echo") => streams_runtime::main(echo),
+        Ok("strict") => streams_runtime::main(strict),
+        Ok("pair") => streams_runtime::main(pair),
+        _ => streams_runtime::main(traffic),
+    }
+}
