@@ -57,6 +57,8 @@ pub enum Batch<'a> {
 pub enum Taken {
     /// All of it.
     All,
-    /// All in front of this index; the record there failed and has left no trace but its reject.
+    /// All in front of this index; the record there failed. What it did before it failed (a raised watermark,
+    /// other branches of a fan-out) is still in the machine, so a driver that wants to stop in front of it goes
+    /// back to a checkpoint and feeds the records before it.
     Until(usize),
 }

@@ -10,7 +10,8 @@ use crate::time::UNTIMED;
 /// The shared downstream of a union, kept in the machine's context so that every input can reach it.
 ///
 /// **State** the watermark of each input. **Time** event time behind a union is the smallest of its inputs';
-/// an input that has ended holds nothing back.
+/// an input that has ended holds nothing back. That an input has ended is not state: a driver says it again
+/// after `NewSplit`, since a bounded input may have grown.
 #[derive(Debug)]
 pub struct Merge<N> {
     id: OperatorId,

@@ -63,7 +63,8 @@ fn parse(line: &str) -> Result<Hit, String> {
     let (host, rest) = line.split_once(' ').ok_or("no host at the start of the line")?;
     let (_, rest) = rest.split_once('[').ok_or("no `[` in front of the time")?;
     let (time, rest) = rest.split_once("] \"").ok_or("no `] \"` behind the time")?;
-    let at = time_ms(time).ok_or_else(|| format!("`{time}` is no time such as `17/May/2015:10:05:03 +0000`"))?;
+    let at =
+        time_ms(time).ok_or_else(|| format!("`{time}` is no time such as `17/May/2015:10:05:03 +0000`"))?;
     // The request may hold escaped quotes, so its end is the last one in front of a status.
     let (status, rest) = end_of_request(rest).ok_or("no `\"` and status behind the request")?;
     let bytes = rest.split(' ').next().unwrap_or_default();
@@ -135,8 +136,14 @@ mod tests {
 
     #[test]
     fn lines_as_servers_write_them() {
-        check(r#"1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 7 "-" "x""#, "1.2.3.4 1431857103000 200 7");
-        check(r#"::1 - bob [17/May/2015:12:05:03 +0200] "GET / HTTP/1.1" 304 - "-" "x"#, "::1 1431857103000 304 0");
+        check(
+            r#"1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 7 "-" "x""#,
+            "1.2.3.4 1431857103000 200 7",
+        );
+        check(
+            r#"::1 - bob [17/May/2015:12:05:03 +0200] "GET / HTTP/1.1" 304 - "-" "x"#,
+            "::1 1431857103000 304 0",
+        );
         check(r#"h - - [01/Jan/1970:00:00:00 +0000] "GET /\" 200 5 HTTP/1.1" 404 12"#, "h 0 200 5");
         check(r#"h - - [29/Feb/2024:23:59:59 -0130] "-" 408 0 "-" "-""#, "h 1709256599000 408 0");
     }
@@ -145,7 +152,10 @@ mod tests {
     fn a_broken_line_says_where() {
         check("", "no host at the start of the line");
         check("garbage in the middle", "no `[` in front of the time");
-        check(r#"h - - [17/Mai/2015:10:05:03 +0000] "GET /" 200 7"#, "`17/Mai/2015:10:05:03 +0000` is no time such as `17/May/2015:10:05:03 +0000`");
+        check(
+            r#"h - - [17/Mai/2015:10:05:03 +0000] "GET /" 200 7"#,
+            "`17/Mai/2015:10:05:03 +0000` is no time such as `17/May/2015:10:05:03 +0000`",
+        );
         check(r#"h - - [17/May/2015:10:05:03 +0000] "GET /"#, "no `\"` and status behind the request");
         check(r#"h - - [17/May/2015:10:05:03 +0000] "GET /" 200 x"#, "`x` is no number of bytes");
     }

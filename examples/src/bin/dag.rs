@@ -51,16 +51,12 @@ fn dag(
     let timed = flows.filter(|f| f.out_flow > 0).event_time(|f| f.at, out_of_order(slack));
     let large = timed.filter(|f| f.out_flow >= 1_000);
     let small = timed.filter(|f| f.out_flow < 1_000).map(|f| Flow { out_flow: 64, ..f });
-    let totals = large
-        .union(small)
-        .key_by(|f| f.host.clone())
-        .window(tumbling(secs(10)))
-        .aggregate(Total {
-            host: key(),
-            from: window_start(),
-            total: sum(|f| f.out_flow),
-            count: count(),
-        });
+    let totals = large.union(small).key_by(|f| f.host.clone()).window(tumbling(secs(10))).aggregate(Total {
+        host: key(),
+        from: window_start(),
+        total: sum(|f| f.out_flow),
+        count: count(),
+    });
     let late = totals.late();
     (totals, late)
 }

@@ -41,12 +41,7 @@ fn traffic(flows: Stream<Flow>) -> Stream<Total> {
         .filter(|f| f.out_flow > 0)
         .key_by(|f| f.host.clone())
         .window(tumbling(secs(10)))
-        .aggregate(Total {
-            host: key(),
-            from: window_start(),
-            total: sum(|f| f.out_flow),
-            count: count(),
-        })
+        .aggregate(Total { host: key(), from: window_start(), total: sum(|f| f.out_flow), count: count() })
 }
 
 fn main() -> ExitCode {

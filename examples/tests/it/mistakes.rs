@@ -17,8 +17,7 @@ fn log_with_garbage(path: &Path) {
 #[test]
 fn a_garbage_line_is_one_dead_letter() {
     let dir = tempfile::tempdir().unwrap();
-    let (input, clean, out) =
-        (dir.path().join("in.log"), dir.path().join("clean"), dir.path().join("out"));
+    let (input, clean, out) = (dir.path().join("in.log"), dir.path().join("clean"), dir.path().join("out"));
     let (dead, report_path) = (dir.path().join("dead"), dir.path().join("r.json"));
     log_with_garbage(&input);
     run_well("access_log", &["run", "--from", &file_url(&log()), "--to", &file_url(&clean)]);
