@@ -84,6 +84,11 @@ fn modules_are_declared() {
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         let folder_name = folder.file_name().unwrap().to_string_lossy().into_owned();
         // Roots of crates, programs and test targets.
+        let manifests =
+            MEMBERS.map(|member| fs::read_to_string(root().join(member).join("Cargo.toml")).unwrap());
+        if manifests.iter().any(|manifest| manifest.contains(&format!("/{name}.rs\""))) {
+            return false;
+        }
         if ["lib", "main", "build"].contains(&name.as_str())
             || ["bin", "tests", "examples", "benches"].contains(&folder_name.as_str())
                 && folder
