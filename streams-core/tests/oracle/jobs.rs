@@ -1,0 +1,78 @@
+//! The generated jobs as source, and the test that the source is what the generator gives.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use crate::drive::Run;
+use crate::generate::{self, FILES, JOBS_PER_FILE};
+
+mod from_00;
+mod from_05;
+mod from_10;
+mod from_15;
+mod from_20;
+mod from_25;
+mod from_30;
+mod from_35;
+mod from_40;
+mod from_45;
+mod from_50;
+mod from_55;
+mod from_60;
+mod from_65;
+mod from_70;
+mod from_75;
+mod from_80;
+mod from_85;
+mod from_90;
+mod from_95;
+
+/// What runs job number `number`.
+pub(crate) fn run(number: usize) -> Run {
+    let files = [
+        &from_00::RUNS,
+        &from_05::RUNS,
+        &from_10::RUNS,
+        &from_15::RUNS,
+        &from_20::RUNS,
+        &from_25::RUNS,
+        &from_30::RUNS,
+        &from_35::RUNS,
+        &from_40::RUNS,
+        &from_45::RUNS,
+        &from_50::RUNS,
+        &from_55::RUNS,
+        &from_60::RUNS,
+        &from_65::RUNS,
+        &from_70::RUNS,
+        &from_75::RUNS,
+        &from_80::RUNS,
+        &from_85::RUNS,
+        &from_90::RUNS,
+        &from_95::RUNS,
+    ];
+    files[number / JOBS_PER_FILE][number % JOBS_PER_FILE]
+}
+
+/// With `STREAMS_BLESS=1` the files are written anew.
+#[test]
+fn the_source_is_what_the_generator_gives() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/oracle/jobs");
+    for (number, name) in FILES.iter().enumerate() {
+        let path = folder.join(format!("{name}.rs"));
+        let fresh = generate::source(number);
+        if std::env::var_os("STREAMS_BLESS").is_some() {
+            std::fs::write(&path, &fresh).unwrap();
+            let edition = ["--edition", "2024"];
+            let format = Command::new("rustfmt").args(edition).arg(&path).stdin(Stdio::null()).status();
+            assert!(format.is_ok_and(|status| status.success()), "rustfmt formats {}", path.display());
+        }
+        let found = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(bare(&found) == bare(&fresh), "`{name}.rs` is old; run this test with `STREAMS_BLESS=1`");
+    }
+}
+
+/// The text without what a formatter changes.
+fn bare(source: &str) -> String {
+    source.chars().filter(|c| !c.is_whitespace() && *c != ',').collect()
+}
