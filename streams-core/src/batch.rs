@@ -50,6 +50,8 @@ pub enum Batch<'a> {
     Typed(&'a mut (dyn Any + Send)),
     /// What another machine of the job sent through a shuffle.
     Parcel(Parcel),
+    /// Records that came through a shuffle topic, each with the watermark of the stage that it brings.
+    Encoded(&'a [(i64, &'a [u8])]),
 }
 
 /// How much of a batch a machine took.

@@ -64,6 +64,39 @@ impl std::fmt::Debug for Parcel {
     }
 }
 
+/// Encoded records on their way through one shuffle to one queue, see [`crate::layout::Sharded`].
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// The records, each with its length in front.
+    pub bytes: Vec<u8>,
+    /// How many there are.
+    pub len: usize,
+    /// The watermark behind the last one.
+    pub watermark_ms: i64,
+}
+
+impl Run {
+    /// The encoded records.
+    pub fn records(&self) -> impl Iterator<Item = &[u8]> {
+        let mut rest = self.bytes.as_slice();
+        std::iter::from_fn(move || {
+            let (len, tail) = rest.split_first_chunk::<4>()?;
+            let (record, tail) = tail.split_at_checked(u32::from_le_bytes(*len) as usize)?;
+            rest = tail;
+            Some(record)
+        })
+    }
+}
+
+/// The ends that records of one entry can reach.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Reach {
+    /// Shuffles, by number.
+    pub exchanges: std::collections::BTreeSet<usize>,
+    /// Output ports, by number.
+    pub outputs: std::collections::BTreeSet<usize>,
+}
+
 /// Everything that has gathered at the ends of a machine.
 #[derive(Debug, Default)]
 pub struct Effects {
@@ -71,6 +104,8 @@ pub struct Effects {
     pub outputs: Vec<OutputBatch>,
     /// By exchange (shuffle), then by destination machine. Empty where stages are fused.
     pub parcels: Vec<Vec<Parcel>>,
+    /// By exchange, then by queue, in the sharded layout.
+    pub runs: Vec<Vec<Run>>,
     /// Failed records, in the order in which they failed.
     pub rejects: Vec<Reject>,
     /// Records that came too late for every window, since the last drain.
@@ -86,11 +121,19 @@ impl Effects {
     }
 
     pub(crate) fn set_parcels(&mut self, exchange: usize, parcels: Vec<Parcel>) {
-        if self.parcels.len() <= exchange {
-            self.parcels.resize_with(exchange + 1, Vec::new);
-        }
-        *self.parcels.get_mut(exchange).expect("the line above made room for it") = parcels;
+        set(&mut self.parcels, exchange, parcels);
     }
+
+    pub(crate) fn set_runs(&mut self, exchange: usize, runs: Vec<Run>) {
+        set(&mut self.runs, exchange, runs);
+    }
+}
+
+fn set<T>(list: &mut Vec<Vec<T>>, index: usize, items: Vec<T>) {
+    if list.len() <= index {
+        list.resize_with(index + 1, Vec::new);
+    }
+    *list.get_mut(index).expect("the line above made room for it") = items;
 }
 
 /// Event time as the operators see it.

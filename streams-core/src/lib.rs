@@ -51,6 +51,8 @@ pub mod store;
 
 pub mod testing;
 
+pub mod protocol;
+
 pub mod codec;
 
 pub mod error;

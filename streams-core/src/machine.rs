@@ -5,8 +5,10 @@
 
 use crate::batch::{Batch, Taken};
 use crate::context::Context;
-use crate::effects::{Effects, Gauges, Origin, Parcel};
+use crate::effects::{Effects, Gauges, Origin, Parcel, Reach};
 use crate::error::StateError;
+use crate::key::{Key, Shuffled};
+use crate::layout;
 use crate::ports::{Input as PortInput, Source};
 use crate::push::{Push, System};
 use crate::record::{NoKey, Rec};
@@ -53,6 +55,10 @@ pub trait Machine: Send {
 
     /// What an operator would tell a person.
     fn observe(&mut self) -> Gauges;
+
+    /// Makes this the machine of one stage: records come in through `entry` alone, and system messages reach
+    /// the operators behind it alone. Called before anything else; gives the ends that the stage can reach.
+    fn focus(&mut self, entry: usize) -> Reach;
 }
 
 /// What a job's `build` gives.
@@ -103,7 +109,7 @@ where
                 }
                 cx.base().origin = Origin::None;
             }
-            Batch::Parcel(_) => unreachable!("parcels are for exchanges"),
+            Batch::Parcel(_) | Batch::Encoded(_) => unreachable!("these batches are for exchanges"),
         }
         Taken::All
     }
@@ -141,17 +147,39 @@ impl<K, T, N> ExchangeEntry<K, T, N> {
             self.node.watermark(at_ms, cx);
         }
     }
+
+    fn feed_encoded<C: Context>(&mut self, records: &[(i64, &[u8])], cx: &mut C)
+    where
+        K: Key,
+        T: Shuffled,
+        N: Push<Rec<K, T>, C>,
+    {
+        for &(at_ms, bytes) in records {
+            self.advance(at_ms, cx);
+            match layout::decode(bytes) {
+                Ok(record) => self.node.push(record, cx),
+                Err(error) => cx.base().reject("key_by", format!("a shuffled record: {error}"), None),
+            }
+        }
+    }
 }
 
 impl<K, T, N, C> Entry<C> for ExchangeEntry<K, T, N>
 where
-    K: Send + 'static,
-    T: Send + 'static,
+    K: Key,
+    T: Shuffled,
     C: Context,
     N: Push<Rec<K, T>, C> + Send,
 {
     fn feed(&mut self, batch: Batch<'_>, cx: &mut C) -> Taken {
-        let Batch::Parcel(parcel) = batch else { unreachable!("exchanges take parcels only") };
+        let parcel = match batch {
+            Batch::Parcel(parcel) => parcel,
+            Batch::Encoded(records) => {
+                self.feed_encoded(records, cx);
+                return Taken::All;
+            }
+            Batch::Raw { .. } | Batch::Typed(_) => unreachable!("exchanges take what came through a shuffle"),
+        };
         let Parcel { records, watermark_ms, .. } = parcel;
         let records =
             records.downcast::<Shipped<K, T>>().expect("a parcel comes from the shuffle of the same job");
@@ -184,6 +212,8 @@ where
 /// The machine that [`crate::plan::Assembly`] puts together.
 pub(crate) struct Assembled<C> {
     pub(crate) n_sources: usize,
+    /// The only entry that is used, where the machine is that of one stage.
+    pub(crate) focus: Option<usize>,
     pub(crate) entries: Vec<Box<dyn Entry<C>>>,
     pub(crate) cx: C,
 }
@@ -195,6 +225,10 @@ impl<C: Context> Assembled<C> {
     }
 
     fn tell_all(&mut self, message: &mut System<'_>) {
+        if let Some(focus) = self.focus {
+            let (entry, cx) = self.entry(focus);
+            return entry.system(message, cx);
+        }
         // Front to back: sources, then exchanges from the one furthest upstream.
         let (sources, exchanges) = self.entries.split_at_mut(self.n_sources);
         for entry in sources.iter_mut().chain(exchanges.iter_mut().rev()) {
@@ -256,6 +290,19 @@ impl<C: Context> Machine for Assembled<C> {
 
     fn remove_split(&mut self) {
         self.tell_all(&mut System::RemoveSplit);
+    }
+
+    fn focus(&mut self, focus: usize) -> Reach {
+        for (_, entry) in self.entries.iter_mut().enumerate().filter(|(index, _)| *index != focus) {
+            entry.system(&mut System::Absent, &mut self.cx);
+        }
+        self.focus = Some(focus);
+        let mut message = System::Reach(Reach::default());
+        self.tell_all(&mut message);
+        match message {
+            System::Reach(reach) => reach,
+            _ => Reach::default(),
+        }
     }
 
     fn observe(&mut self) -> Gauges {

@@ -26,6 +26,8 @@ pub struct Merge<N> {
 struct Arrival {
     watermark_ms: i64,
     ended: bool,
+    /// Nothing can come in here, not even a message.
+    absent: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -38,7 +40,7 @@ impl<N> Merge<N> {
     /// A union of `n_inputs` in front of `next`.
     #[must_use]
     pub fn new(id: &'static str, n_inputs: usize, next: N) -> Self {
-        let inputs = vec![Arrival { watermark_ms: UNTIMED, ended: false }; n_inputs];
+        let inputs = vec![Arrival { watermark_ms: UNTIMED, ended: false, absent: false }; n_inputs];
         Self { id: OperatorId::new(id), next, inputs, watermark_ms: UNTIMED, heard: 0 }
     }
 
@@ -68,11 +70,16 @@ impl<N> Merge<N> {
     where
         N: Push<R, C>,
     {
-        if matches!(message, System::End) {
+        if matches!(message, System::Absent | System::End) {
             if let Some(arrival) = self.inputs.get_mut(input) {
                 arrival.ended = true;
+                arrival.absent |= matches!(message, System::Absent);
             }
-            if self.inputs.iter().all(|arrival| arrival.ended) {
+            let through = match message {
+                System::Absent => self.inputs.iter().all(|arrival| arrival.absent),
+                _ => self.inputs.iter().all(|arrival| arrival.ended),
+            };
+            if through {
                 self.next.system(message, cx);
             } else {
                 self.advance(cx);
@@ -81,7 +88,7 @@ impl<N> Merge<N> {
         }
         // Each input brings the same message once; what lies behind hears it once, when all have.
         self.heard += 1;
-        if self.heard < self.inputs.len() {
+        if self.heard < self.inputs.iter().filter(|arrival| !arrival.absent).count() {
             return;
         }
         self.heard = 0;

@@ -8,7 +8,7 @@
 //! has acted on it.
 
 use crate::context::Context;
-use crate::effects::{Effects, Gauges};
+use crate::effects::{Effects, Gauges, Reach};
 use crate::state::{Loader, Saver};
 
 /// A message that every operator hears, in order with the data.
@@ -23,6 +23,11 @@ pub enum System<'a> {
     /// The input has ended: every open window fires. Event time itself does not move, so that a source that
     /// grows later goes on where it was.
     End,
+    /// Nothing will ever come in here: in a machine for one split, the other ways in have no records. A union
+    /// then waits for its remaining inputs alone.
+    Absent,
+    /// Say which ends can be reached from here.
+    Reach(Reach),
     /// Hand over what has gathered at the ends: outputs, shuffled records, counts.
     Drain(Effects),
     /// Report watermarks, for people to look at and to carry over a stop.

@@ -5,6 +5,7 @@
 //! them live in streams-runtime; [`memory::MemoryStore`] is here for tests and for runs without state.
 
 pub mod conformance;
+pub mod local;
 pub mod memory;
 pub mod prefix;
 
@@ -61,14 +62,14 @@ pub enum Write<'a> {
 }
 
 /// Everything that changed since the last checkpoint, in the order in which it must be applied.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Delta {
     // One buffer for all keys and values keeps a checkpoint of many small rows free of allocations.
     bytes: Vec<u8>,
     writes: Vec<Span>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Span {
     Put { start: usize, key_len: usize, value_len: usize },
     Delete { start: usize, key_len: usize },

@@ -24,8 +24,12 @@ impl<K, T, S: Sink<T>, C: Context> Push<Rec<K, T>, C> for ToPort<S> {
 
     #[inline]
     fn system(&mut self, message: &mut System<'_>, _cx: &mut C) {
-        if let System::Drain(effects) = message {
-            self.sink.drain(effects.output(self.index));
+        match message {
+            System::Drain(effects) => self.sink.drain(effects.output(self.index)),
+            System::Reach(reach) => {
+                reach.outputs.insert(self.index);
+            }
+            _ => {}
         }
     }
 }

@@ -284,7 +284,7 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
                 self.next_fire_ms = i64::MAX;
             }
             System::Drain(effects) => effects.late += std::mem::take(&mut self.late),
-            System::Observe(_) => {}
+            System::Observe(_) | System::Absent | System::Reach(_) => {}
         }
     }
 

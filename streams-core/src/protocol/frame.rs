@@ -1,0 +1,71 @@
+//! What one message of a shuffle or output topic holds: numbered items of one sender for one queue.
+//!
+//! Data and the marks idle, active and end are numbered, since they change what a reader does; a watermark is
+//! not: it names the last number before it instead, so that it can be repeated and left out (rule 3).
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::ids::{Incarnation, Split};
+use crate::codec;
+use crate::error::CodecError;
+
+/// One message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Frame {
+    /// The life of the job that it belongs to.
+    pub incarnation: Incarnation,
+    /// Who sent it.
+    pub sender: Split,
+    /// All queues of the sender's stage, as the sender knows them: who else must be heard.
+    pub siblings: BTreeSet<u16>,
+    /// The number of the first item; the others follow without a gap.
+    pub first: u64,
+    /// The items.
+    pub items: Vec<Item>,
+    /// Event time behind the last item.
+    pub mark: Option<Mark>,
+}
+
+/// One numbered item.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Item {
+    /// A record; its first eight bytes are its watermark, see [`crate::layout::carried_watermark`].
+    Data(Vec<u8>),
+    /// The sender has had nothing to say for a while: it holds event time back no longer.
+    Idle,
+    /// The sender is back.
+    Active,
+    /// The sender will say nothing more.
+    End,
+}
+
+/// An unnumbered watermark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark {
+    /// The last number that it includes.
+    pub as_of: u64,
+    /// Event time.
+    pub watermark_ms: i64,
+}
+
+impl Frame {
+    /// The message's bytes.
+    ///
+    /// # Errors
+    /// None for frames of this crate.
+    pub fn encode(&self) -> Result<Vec<u8>, CodecError> {
+        let mut bytes = Vec::new();
+        codec::to_vec(self, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Reads a message.
+    ///
+    /// # Errors
+    /// When the bytes are no frame.
+    pub fn decode(bytes: &[u8]) -> Result<Self, CodecError> {
+        codec::from_slice(bytes)
+    }
+}

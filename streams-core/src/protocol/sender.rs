@@ -1,0 +1,191 @@
+//! The sending side of one split for one target queue: numbers, order, one message under way, repetition.
+//!
+//! Items get their numbers when they are queued and leave in that order, one message at a time; a message whose
+//! fate is unknown is sent again before anything later (rules 3 and 4). What a held stage gives out is numbered
+//! like the rest but leaves only after the commit that holds it is known (rule 8).
+
+use std::collections::{BTreeSet, VecDeque};
+
+use serde::{Deserialize, Serialize};
+
+use super::frame::{Frame, Item, Mark};
+use super::ids::{Incarnation, Split};
+
+/// What a snapshot keeps of a sender.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SenderState {
+    /// The number of the next item to be queued.
+    pub next: u64,
+    /// The last number that is known to be stored.
+    pub acked: u64,
+    /// Where in the target queue the last acknowledged message lies.
+    pub acked_offset: Option<u64>,
+    /// Items that are not known to be stored: numbers `acked + 1` to `next - 1`.
+    pub outbox: Vec<Item>,
+}
+
+impl Default for SenderState {
+    fn default() -> Self {
+        Self { next: 1, acked: 0, acked_offset: None, outbox: Vec::new() }
+    }
+}
+
+/// The queue of items for one target.
+#[derive(Debug)]
+pub struct Sender {
+    next: u64,
+    acked: u64,
+    acked_offset: Option<u64>,
+    /// Items that are not known to be stored, from number `acked + 1`.
+    queue: VecDeque<Item>,
+    /// How many of them may leave.
+    released: usize,
+    /// How many of them are in the message that is under way.
+    flying: Option<usize>,
+    /// The last number that was found in the target queue.
+    present: u64,
+    /// The watermark behind the last item, where it has not been told yet.
+    watermark_ms: i64,
+    told_ms: i64,
+}
+
+/// How many items one message holds at the most.
+const ITEMS: usize = 64;
+
+impl Sender {
+    /// Goes on where the state ends; all its outbox may leave, since it was committed.
+    #[must_use]
+    pub fn new(state: SenderState) -> Self {
+        let queue = VecDeque::from(state.outbox);
+        Self {
+            next: state.next,
+            acked: state.acked,
+            acked_offset: state.acked_offset,
+            released: queue.len(),
+            queue,
+            flying: None,
+            present: 0,
+            watermark_ms: i64::MIN,
+            told_ms: i64::MIN,
+        }
+    }
+
+    /// What a snapshot must keep.
+    #[must_use]
+    pub fn state(&self) -> SenderState {
+        SenderState {
+            next: self.next,
+            acked: self.acked,
+            acked_offset: self.acked_offset,
+            outbox: self.queue.iter().cloned().collect(),
+        }
+    }
+
+    /// Queues an item and numbers it. `held` items wait for [`Self::release`].
+    pub fn push(&mut self, item: Item, held: bool) {
+        self.queue.push_back(item);
+        self.next += 1;
+        // Nothing overtakes a held item.
+        if !held && self.released + 1 == self.queue.len() {
+            self.released += 1;
+        }
+        if self.flying.is_none() {
+            self.confirm(self.present);
+        }
+    }
+
+    /// Event time behind the items queued so far.
+    pub fn watermark(&mut self, at_ms: i64) {
+        self.watermark_ms = self.watermark_ms.max(at_ms);
+    }
+
+    /// Lets everything leave that is queued now: it has been committed.
+    pub fn release(&mut self) {
+        self.released = self.queue.len();
+    }
+
+    /// Whether everything that may leave is known to be stored.
+    #[must_use]
+    pub fn is_flushed(&self) -> bool {
+        self.released == 0
+    }
+
+    /// Whether no message is under way.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.flying.is_none()
+    }
+
+    /// How many items are not known to be stored.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Whether everything is known to be stored.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Where the last acknowledged message lies.
+    #[must_use]
+    pub fn acked_offset(&self) -> Option<u64> {
+        self.acked_offset
+    }
+
+    /// The next message, if one may leave; it is under way from now on.
+    pub fn take(
+        &mut self,
+        incarnation: Incarnation,
+        sender: Split,
+        siblings: &BTreeSet<u16>,
+    ) -> Option<Frame> {
+        if self.flying.is_some() {
+            return None;
+        }
+        let items: Vec<Item> = self.queue.iter().take(self.released.min(ITEMS)).cloned().collect();
+        let last = self.acked + items.len() as u64;
+        // A watermark includes everything queued before it, so it leaves with the last of it.
+        let all = items.len() == self.queue.len();
+        let mark = (all && self.watermark_ms > self.told_ms)
+            .then_some(Mark { as_of: last, watermark_ms: self.watermark_ms });
+        if items.is_empty() && mark.is_none() {
+            return None;
+        }
+        self.flying = Some(items.len());
+        if mark.is_some() {
+            self.told_ms = self.watermark_ms;
+        }
+        Some(Frame { incarnation, sender, siblings: siblings.clone(), first: self.acked + 1, items, mark })
+    }
+
+    /// The message under way is stored at `offset`.
+    pub fn stored(&mut self, offset: u64) {
+        let Some(n) = self.flying.take() else { return };
+        self.confirm(self.acked + n as u64);
+        self.acked_offset = Some(offset);
+    }
+
+    /// The fate of the message under way is unknown: it will be sent again.
+    pub fn unknown(&mut self) {
+        self.flying = None;
+        // A watermark that may be lost is told again.
+        self.told_ms = i64::MIN;
+    }
+
+    /// Everything up to number `last` was found in the target queue, where another owner or an earlier life of
+    /// this one put it; what has not been made again yet is dropped when it is.
+    pub fn skip_to(&mut self, last: u64) {
+        self.present = self.present.max(last);
+        self.confirm(last);
+    }
+
+    fn confirm(&mut self, last: u64) {
+        while self.acked < last && !self.queue.is_empty() {
+            self.queue.pop_front();
+            self.released = self.released.saturating_sub(1);
+            self.acked += 1;
+        }
+    }
+}

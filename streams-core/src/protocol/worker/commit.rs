@@ -1,0 +1,112 @@
+//! Committing: by compare-and-set on token and version, whole or not at all, whatever happens on the way.
+
+use super::{Action, Phase, ROWS, Stop, Worker};
+use crate::protocol::ids::Token;
+use crate::protocol::sender::Sender;
+use crate::protocol::snapshot::Snapshot;
+use crate::store::Delta;
+
+/// What came of a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommitOutcome {
+    /// It is durable.
+    Done,
+    /// Token or version were others: nothing was written.
+    Fenced,
+    /// A statement failed; the transaction is open and holds a part.
+    StatementFailed,
+    /// It was rolled back, as asked.
+    RolledBack,
+    /// The connection was lost; it may have been committed, may still be, or not.
+    Unknown,
+}
+
+/// A commit that is under way: it is repeated as it is until its fate is known.
+#[derive(Debug, Clone)]
+pub(super) struct Pending {
+    snapshot: Box<Snapshot>,
+    delta: Delta,
+    clean: bool,
+}
+
+impl Worker {
+    /// Begins a commit if everything that may leave is stored (condition C3), or waits.
+    pub(super) fn try_commit(&mut self, actions: &mut Vec<Action>) {
+        if self.commit.is_some() || !self.senders.values().all(Sender::is_settled) {
+            return;
+        }
+        // What a held stage has in its outboxes is part of the snapshot; another has nothing there, but for
+        // held marks.
+        if !self.role.held && !self.senders.values().all(Sender::is_flushed) {
+            return;
+        }
+        // A clean end has nothing left to send.
+        let clean = self.revoked && self.senders.values().all(Sender::is_empty);
+        self.begin_commit(clean, actions);
+    }
+
+    pub(super) fn begin_commit(&mut self, clean: bool, actions: &mut Vec<Action>) {
+        let mut delta = Delta::new();
+        if let Err(error) = self.machine.checkpoint(&mut delta, ROWS) {
+            return self.stop(Stop::Broken(error.to_string()), actions);
+        }
+        let snapshot = Box::new(Snapshot {
+            offset: self.offset,
+            last_id: self.last_id,
+            reader: self.reader.state(),
+            senders: self.senders.iter().map(|(target, sender)| (*target, sender.state())).collect(),
+            idle: self.idle,
+            ended: self.ended,
+            counters: self.counters(),
+        });
+        self.commit = Some(Pending { snapshot, delta, clean });
+        self.ask_commit(actions);
+    }
+
+    fn ask_commit(&mut self, actions: &mut Vec<Action>) {
+        let Some(Pending { snapshot, delta, clean }) = self.commit.clone() else { return };
+        actions.push(Action::Commit { token: self.token, version: self.version, snapshot, delta, clean });
+    }
+
+    pub(super) fn committed(&mut self, outcome: CommitOutcome, actions: &mut Vec<Action>) {
+        match outcome {
+            CommitOutcome::Done => self.commit_is_done(actions),
+            CommitOutcome::Fenced => self.stop(Stop::Fenced, actions),
+            // A part of a transaction must never be committed.
+            CommitOutcome::StatementFailed => actions.push(Action::Rollback),
+            CommitOutcome::RolledBack => self.ask_commit(actions),
+            CommitOutcome::Unknown => actions.push(Action::Observe),
+        }
+    }
+
+    pub(super) fn observed(&mut self, token: Token, version: u64, actions: &mut Vec<Action>) {
+        if token != self.token {
+            return self.stop(Stop::Fenced, actions);
+        }
+        if version == self.version + 1 {
+            self.commit_is_done(actions);
+        } else {
+            // Not there yet; if the server is still at it, the compare-and-set of the next attempt waits for
+            // the row and then fails, and the row is read once more.
+            self.ask_commit(actions);
+        }
+    }
+
+    fn commit_is_done(&mut self, actions: &mut Vec<Action>) {
+        let Some(done) = self.commit.take() else { return };
+        self.version += 1;
+        self.reader.duplicates = 0;
+        self.counters = done.snapshot.counters;
+        self.wants_checkpoint = false;
+        for sender in self.senders.values_mut() {
+            sender.release();
+        }
+        if self.phase == Phase::Zero {
+            return self.start(actions);
+        }
+        actions.push(Action::Report { offset: self.offset });
+        if self.revoked && done.clean {
+            self.stop(Stop::Released, actions);
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Running: messages into the machine, results into the senders.
+
+use super::{Action, Phase, Poll, Stop, Worker};
+use crate::batch::{Batch, RawBatch, RawRecord};
+use crate::effects::Run;
+use crate::protocol::frame::{Frame, Item};
+use crate::protocol::ids::{Stage, Target, Topic};
+use crate::protocol::reader::Accepted;
+use crate::time::UNTIMED;
+
+impl Worker {
+    pub(super) fn polled(&mut self, poll: Poll<'_>, now_ms: u64, actions: &mut Vec<Action>) {
+        self.polling = false;
+        if self.phase != Phase::Running || self.commit.is_some() || self.wants_checkpoint || self.revoked {
+            // A checkpoint waits for what was sent; what came meanwhile is read again.
+            return;
+        }
+        if !self.verified && !self.verify(&poll, actions) {
+            return;
+        }
+        for message in poll.messages {
+            if self.is_source() {
+                self.feed_raw(&message.body);
+            } else if let Err(stop) = self.feed_frame(&message.body) {
+                return self.stop(stop, actions);
+            }
+            self.offset += 1;
+            self.last_id = Some(message.id);
+        }
+        if self.is_source() {
+            self.rest(&poll, now_ms);
+        }
+    }
+
+    pub(super) fn is_source(&self) -> bool {
+        self.role.upstream.is_empty()
+    }
+
+    fn entry(&self) -> usize {
+        usize::from(self.role.split.stage.0)
+    }
+
+    /// A message of a source topic is one record.
+    fn feed_raw(&mut self, body: &[u8]) {
+        if std::mem::take(&mut self.idle) {
+            self.tell(&Item::Active, false);
+        }
+        let end = u32::try_from(body.len()).unwrap_or(u32::MAX);
+        let batch = RawBatch {
+            bytes: body.to_vec(),
+            records: vec![RawRecord { start: 0, end, line: 0, offset: self.offset }],
+        };
+        self.counters.records_in += 1;
+        self.machine.feed(self.entry(), Batch::Raw { batch: &batch, from: 0, stop_on_reject: false });
+        self.gather();
+    }
+
+    /// A message of a shuffle topic is a frame.
+    fn feed_frame(&mut self, body: &[u8]) -> Result<(), Stop> {
+        let frame =
+            Frame::decode(body).map_err(|error| Stop::Broken(format!("a message of a shuffle: {error}")))?;
+        let mut accepted = Vec::new();
+        self.reader.read(&frame, &mut accepted).map_err(Stop::Gap)?;
+        let entry = self.entry();
+        for step in accepted {
+            match step {
+                Accepted::Watermark(at_ms) => self.machine.watermark(entry, at_ms),
+                Accepted::Record(bytes) => {
+                    self.counters.records_in += 1;
+                    // The watermark stands in front of it, as a step of its own.
+                    self.machine.feed(entry, Batch::Encoded(&[(UNTIMED, bytes)]));
+                }
+                Accepted::AllIdle => {
+                    self.gather();
+                    self.tell(&Item::Idle, false);
+                }
+                Accepted::Awake => {
+                    self.gather();
+                    self.tell(&Item::Active, false);
+                }
+                Accepted::AllEnded => {
+                    self.machine.end(entry);
+                    self.gather();
+                    self.tell(&Item::End, false);
+                    self.ended = true;
+                    self.wants_checkpoint = true;
+                }
+            }
+        }
+        self.gather();
+        Ok(())
+    }
+
+    /// A source that has been read to its end: it may have ended, or be idle.
+    fn rest(&mut self, poll: &Poll<'_>, now_ms: u64) {
+        let at_end = poll.fresh && self.offset == poll.max;
+        if !at_end || !poll.messages.is_empty() {
+            self.quiet_since_ms = None;
+        }
+        if !at_end || self.ended {
+            return;
+        }
+        if poll.closed {
+            self.machine.end(self.entry());
+            self.gather();
+            self.tell(&Item::End, false);
+            self.ended = true;
+            self.wants_checkpoint = true;
+            return;
+        }
+        // Idle is declared when two fresh looks, this far apart, found nothing: the time in which this process
+        // did not run is no idleness of the queue. The mark is held: it leaves after the commit that has it.
+        let Some(idle_after_ms) = self.role.idle_after_ms else { return };
+        let since_ms = *self.quiet_since_ms.get_or_insert(now_ms);
+        if !self.idle && now_ms.saturating_sub(since_ms) >= idle_after_ms {
+            self.idle = true;
+            self.tell(&Item::Idle, true);
+            self.wants_checkpoint = true;
+        }
+    }
+
+    /// Tells every queue of every downstream stage.
+    fn tell(&mut self, item: &Item, held: bool) {
+        let held = held || self.role.held;
+        for (target, sender) in &mut self.senders {
+            if matches!(target.topic, Topic::Of(_)) {
+                sender.push(item.clone(), held);
+            }
+        }
+    }
+
+    /// Takes what has gathered at the machine's ends and numbers it.
+    fn gather(&mut self) {
+        let mut effects = std::mem::take(&mut self.effects);
+        self.machine.drain(&mut effects);
+        self.counters.late += std::mem::take(&mut effects.late);
+        self.counters.dead_letter += effects.rejects.len() as u64;
+        effects.rejects.clear();
+        let n_sources = self.machine.n_sources();
+        for (exchange, runs) in effects.runs.iter_mut().enumerate() {
+            let stage = Stage(u16::try_from(n_sources + exchange).unwrap_or(u16::MAX));
+            for (queue, run) in runs.iter_mut().enumerate() {
+                let target =
+                    Target { topic: Topic::Of(stage), queue: u16::try_from(queue).unwrap_or(u16::MAX) };
+                self.post(target, run);
+            }
+        }
+        for (output, batch) in effects.outputs.iter_mut().enumerate() {
+            let topic = Topic::Output(u16::try_from(output).unwrap_or(u16::MAX));
+            self.publish(topic, &batch.bytes);
+            batch.bytes.clear();
+            batch.records = 0;
+        }
+        self.effects = effects;
+    }
+
+    fn post(&mut self, target: Target, run: &mut Run) {
+        let held = self.role.held;
+        let Some(sender) = self.senders.get_mut(&target) else { return };
+        for record in run.records() {
+            self.counters.records_out += 1;
+            sender.push(Item::Data(record.to_vec()), held);
+        }
+        run.bytes.clear();
+        run.len = 0;
+        sender.watermark(run.watermark_ms);
+    }
+
+    /// Results of an output port, one per line, go to the output queue that belongs to this split.
+    fn publish(&mut self, topic: Topic, bytes: &[u8]) {
+        let Some(&(_, n_queues)) = self.role.targets.iter().find(|(other, _)| *other == topic) else {
+            return;
+        };
+        let target = Target { topic, queue: self.role.split.queue % n_queues.max(1) };
+        let held = self.role.held;
+        let Some(sender) = self.senders.get_mut(&target) else { return };
+        for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            self.counters.records_out += 1;
+            sender.push(Item::Data(line.to_vec()), held);
+        }
+    }
+
+    pub(super) fn send_all(&mut self, actions: &mut Vec<Action>) {
+        // Nothing new leaves while a commit is under way: what it holds must stay what it is.
+        let Self { role, senders, tails, .. } = self;
+        for (target, sender) in senders.iter_mut().filter(|(target, _)| !tails.contains(target)) {
+            if let Some(frame) = sender.take(role.incarnation, role.split, &role.siblings) {
+                actions.push(Action::Send { target: *target, frame });
+            }
+        }
+    }
+
+    pub(super) fn sent(&mut self, target: Target, offset: Option<u64>, actions: &mut Vec<Action>) {
+        let Some(sender) = self.senders.get_mut(&target) else { return };
+        match offset {
+            Some(offset) => sender.stored(offset),
+            None => {
+                sender.unknown();
+                // Nobody drops what stands twice in an output queue, so look before sending again (rule 20).
+                if matches!(target.topic, Topic::Output(_)) && self.tails.insert(target) {
+                    self.ask_tail(target, actions);
+                }
+            }
+        }
+    }
+}

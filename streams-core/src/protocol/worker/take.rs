@@ -1,0 +1,108 @@
+//! Taking a split: token, row, snapshot 0, rows.
+
+use super::{Action, Phase, Poll, ROWS, Stop, Worker};
+use crate::protocol::ids::{Target, Token, Topic};
+use crate::protocol::reader::Reader;
+use crate::protocol::sender::{Sender, SenderState};
+use crate::protocol::snapshot::Snapshot;
+use crate::store::Store;
+
+impl Worker {
+    pub(super) fn raised(&mut self, token: Token, actions: &mut Vec<Action>) {
+        self.token = token;
+        // Order: only what is read behind the raised token is sure to be the last owner's end (rule 13).
+        self.phase = Phase::Reading;
+        actions.push(Action::Read);
+    }
+
+    pub(super) fn row(&mut self, row: Option<(u64, Snapshot)>, actions: &mut Vec<Action>) {
+        let Some((version, snapshot)) = row else {
+            self.phase = Phase::Resolving;
+            actions.push(Action::Resolve { original: self.role.original });
+            return;
+        };
+        self.version = version;
+        self.adopt(snapshot);
+        self.phase = Phase::Loading;
+        actions.push(Action::Load);
+    }
+
+    pub(super) fn resolved(&mut self, offset: u64, actions: &mut Vec<Action>) {
+        self.adopt(Snapshot { offset, ..Snapshot::default() });
+        // Order: a crash before the first checkpoint must not resolve the start position a second time.
+        self.phase = Phase::Zero;
+        self.begin_commit(false, actions);
+    }
+
+    fn adopt(&mut self, snapshot: Snapshot) {
+        self.offset = snapshot.offset;
+        self.last_id = snapshot.last_id;
+        self.counters = snapshot.counters;
+        self.idle = snapshot.idle;
+        self.ended = snapshot.ended;
+        self.reader = Reader::new(self.role.incarnation, self.role.upstream.clone(), snapshot.reader);
+        self.senders = self
+            .targets()
+            .map(|target| {
+                let kept = snapshot.senders.iter().find(|(other, _)| *other == target);
+                (target, Sender::new(kept.map_or_else(SenderState::default, |(_, state)| state.clone())))
+            })
+            .collect();
+        // What another owner or an earlier life may have put into an output queue must be known before more is
+        // sent there (rule 20). A shuffle's reader drops what it has seen.
+        let outputs = self.senders.keys().filter(|target| matches!(target.topic, Topic::Output(_)));
+        self.tails = outputs.copied().collect();
+    }
+
+    /// Every queue that results may go to.
+    fn targets(&self) -> impl Iterator<Item = Target> + '_ {
+        let targets = self.role.targets.iter();
+        targets.flat_map(|&(topic, n_queues)| (0..n_queues).map(move |queue| Target { topic, queue }))
+    }
+
+    pub(super) fn loaded(&mut self, store: &dyn Store, actions: &mut Vec<Action>) {
+        if let Err(error) = self.machine.new_split(store, ROWS) {
+            return self.stop(Stop::Broken(error.to_string()), actions);
+        }
+        self.start(actions);
+    }
+
+    /// Begins to run.
+    pub(super) fn start(&mut self, actions: &mut Vec<Action>) {
+        self.phase = Phase::Running;
+        let tails: Vec<Target> = self.tails.iter().copied().collect();
+        for target in tails {
+            self.ask_tail(target, actions);
+        }
+    }
+
+    pub(super) fn ask_tail(&mut self, target: Target, actions: &mut Vec<Action>) {
+        let acked = self.senders.get(&target).and_then(Sender::acked_offset);
+        let from = acked.map_or(0, |offset| offset + 1);
+        actions.push(Action::Tail { target, from, settle_ms: self.role.settle_ms });
+    }
+
+    pub(super) fn tailed(&mut self, target: Target, last: u64, _actions: &mut Vec<Action>) {
+        self.tails.remove(&target);
+        if let Some(sender) = self.senders.get_mut(&target) {
+            sender.skip_to(last);
+        }
+    }
+
+    /// Whether the queue still continues where the snapshot ends (rule 12).
+    pub(super) fn verify(&mut self, poll: &Poll<'_>, actions: &mut Vec<Action>) -> bool {
+        let Poll { min, max, before, .. } = *poll;
+        let inside = min <= self.offset && self.offset <= max;
+        let same = match (self.last_id, before) {
+            // Retention may have removed the message before the offset; then there is nothing to compare.
+            (Some(remembered), Some(found)) => remembered == found,
+            (Some(_), None) => self.offset == min,
+            (None, _) => true,
+        };
+        self.verified = true;
+        if !(inside && same) {
+            self.stop(Stop::Lost { offset: self.offset, min, max }, actions);
+        }
+        inside && same
+    }
+}
