@@ -3,17 +3,14 @@
 
 use std::marker::PhantomData;
 
-use crate::codec;
 use crate::context::Context;
-use crate::effects::{Parcel, Run};
-use crate::error::CodecError;
-use crate::key::{self, Key, Shuffled};
-use crate::machine::{ExchangeEntry, Shipped};
-use crate::plan::{Assembly, Queue};
-use crate::push::{Push, System};
+use crate::exchange::ExchangeEntry;
+use crate::exchange::letterbox::Letterbox;
+use crate::exchange::outbox::Outbox;
+use crate::key::{Key, Shuffled};
+use crate::machine::Entry;
+use crate::push::Push;
 use crate::record::Rec;
-use crate::state::OperatorId;
-use crate::time::UNTIMED;
 
 /// What stands where a shuffle separates two stages.
 pub trait Layout: Sized + Send + 'static {
@@ -39,6 +36,25 @@ pub trait Layout: Sized + Send + 'static {
         E: Push<Rec<K, T>, C> + Send + 'static;
 }
 
+/// The type of what crosses one shuffle.
+#[derive(Debug)]
+pub struct Queue<K, T> {
+    pub(crate) _type: PhantomData<fn() -> (K, T)>,
+}
+
+/// The part of a machine under construction that layouts work on.
+pub struct Assembly<L, C> {
+    pub(crate) layout: L,
+    /// Wired downstream first, so the last one lies furthest upstream.
+    pub(crate) exchanges: Vec<Box<dyn Entry<C>>>,
+}
+
+impl<L: std::fmt::Debug, C> std::fmt::Debug for Assembly<L, C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Assembly").field("layout", &self.layout).finish_non_exhaustive()
+    }
+}
+
 /// Makes `node` an entry of the machine and gives its number.
 fn add_exchange<L, C, K, T, N>(assembly: &mut Assembly<L, C>, _queue: Queue<K, T>, node: N) -> usize
 where
@@ -48,12 +64,7 @@ where
     N: Push<Rec<K, T>, C> + Send + 'static,
 {
     let exchange = assembly.exchanges.len();
-    assembly.exchanges.push(Box::new(ExchangeEntry {
-        id: OperatorId::exchange(exchange),
-        watermark_ms: UNTIMED,
-        node,
-        _type: PhantomData::<fn() -> (K, T)>,
-    }));
+    assembly.exchanges.push(Box::new(ExchangeEntry::new(exchange, node)));
     exchange
 }
 
@@ -109,52 +120,7 @@ impl Layout for Exchanged {
     {
         let n_machines = assembly.layout.n_machines;
         let exchange = add_exchange(assembly, queue, lift(next));
-        let mut bins = Vec::new();
-        bins.resize_with(n_machines, Vec::new);
-        Outbox { exchange, bins, watermark_ms: UNTIMED, scratch: Vec::new() }
-    }
-}
-
-/// The writing end of a shuffle: one bin per machine, emptied into parcels at each drain.
-#[derive(Debug)]
-pub struct Outbox<K, T> {
-    exchange: usize,
-    bins: Vec<Shipped<K, T>>,
-    watermark_ms: i64,
-    scratch: Vec<u8>,
-}
-
-impl<K: Key, T: Shuffled, C: Context> Push<Rec<K, T>, C> for Outbox<K, T> {
-    #[inline(always)]
-    fn push(&mut self, record: Rec<K, T>, cx: &mut C) {
-        match key::owner(&record.key, self.bins.len(), &mut self.scratch) {
-            Ok(owner) => {
-                if let Some(bin) = self.bins.get_mut(owner) {
-                    bin.push((self.watermark_ms, record));
-                }
-            }
-            Err(error) => cx.base().reject("key_by", format!("the key cannot be encoded: {error}"), None),
-        }
-    }
-
-    #[inline(always)]
-    fn watermark(&mut self, at_ms: i64, _cx: &mut C) {
-        self.watermark_ms = at_ms;
-    }
-
-    fn system(&mut self, message: &mut System<'_>, _cx: &mut C) {
-        // The stage behind hears system messages through its own entry, in order with its own input.
-        if let System::Reach(reach) = message {
-            reach.exchanges.insert(self.exchange);
-        }
-        if let System::Drain(effects) = message {
-            let parcels = self.bins.iter_mut().map(|bin| {
-                let records = std::mem::take(bin);
-                bin.reserve(records.len());
-                Parcel { len: records.len(), records: Box::new(records), watermark_ms: self.watermark_ms }
-            });
-            effects.set_parcels(self.exchange, parcels.collect());
-        }
+        Outbox::new(exchange, n_machines)
     }
 }
 
@@ -185,86 +151,6 @@ impl Layout for Sharded {
     {
         let exchange = add_exchange(assembly, queue, lift(next));
         let n_queues = assembly.layout.n_queues.get(exchange).copied().unwrap_or(1).max(1);
-        let runs = vec![Run::default(); n_queues];
-        Letterbox { exchange, runs, watermark_ms: UNTIMED, scratch: Vec::new(), _type: PhantomData }
+        Letterbox::new(exchange, n_queues)
     }
-}
-
-/// The writing end of a shuffle through a topic: one run of encoded records per queue, emptied at each drain.
-///
-/// A record is its watermark and event time (8 bytes each, little endian), its key and its value.
-#[derive(Debug)]
-pub struct Letterbox<K, T> {
-    exchange: usize,
-    runs: Vec<Run>,
-    watermark_ms: i64,
-    scratch: Vec<u8>,
-    _type: PhantomData<fn(K, T)>,
-}
-
-impl<K: Key, T: Shuffled> Letterbox<K, T> {
-    fn post(&mut self, record: &Rec<K, T>) -> Result<(), CodecError> {
-        let owner = key::owner(&record.key, self.runs.len(), &mut self.scratch)?;
-        let Some(run) = self.runs.get_mut(owner) else { return Ok(()) };
-        let start = run.bytes.len();
-        run.bytes.extend_from_slice(&[0; 4]);
-        run.bytes.extend_from_slice(&self.watermark_ms.to_le_bytes());
-        run.bytes.extend_from_slice(&record.ts.to_le_bytes());
-        run.bytes.extend_from_slice(&(self.scratch.len() as u32).to_le_bytes());
-        run.bytes.extend_from_slice(&self.scratch);
-        if let Err(error) = codec::to_vec(&record.val, &mut run.bytes) {
-            run.bytes.truncate(start);
-            return Err(error);
-        }
-        let len = (run.bytes.len() - start - 4) as u32;
-        if let Some(place) = run.bytes.get_mut(start..start + 4) {
-            place.copy_from_slice(&len.to_le_bytes());
-        }
-        run.len += 1;
-        Ok(())
-    }
-}
-
-impl<K: Key, T: Shuffled, C: Context> Push<Rec<K, T>, C> for Letterbox<K, T> {
-    #[inline(always)]
-    fn push(&mut self, record: Rec<K, T>, cx: &mut C) {
-        if let Err(error) = self.post(&record) {
-            cx.base().reject("key_by", format!("the record cannot be encoded: {error}"), None);
-        }
-    }
-
-    #[inline(always)]
-    fn watermark(&mut self, at_ms: i64, _cx: &mut C) {
-        self.watermark_ms = at_ms;
-    }
-
-    fn system(&mut self, message: &mut System<'_>, _cx: &mut C) {
-        match message {
-            System::Reach(reach) => {
-                reach.exchanges.insert(self.exchange);
-            }
-            System::Drain(effects) => {
-                let watermark_ms = self.watermark_ms;
-                let runs = self.runs.iter_mut().map(|run| Run { watermark_ms, ..std::mem::take(run) });
-                effects.set_runs(self.exchange, runs.collect());
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Reads a record that a [`Letterbox`] wrote.
-pub(crate) fn decode<K: Key, T: Shuffled>(bytes: &[u8]) -> Result<Rec<K, T>, CodecError> {
-    let short = || CodecError::Truncated { at: bytes.len(), what: "a shuffled record" };
-    let (_watermark, rest) = bytes.split_first_chunk::<8>().ok_or_else(short)?;
-    let (ts, rest) = rest.split_first_chunk::<8>().ok_or_else(short)?;
-    let (key_len, rest) = rest.split_first_chunk::<4>().ok_or_else(short)?;
-    let (key, val) = rest.split_at_checked(u32::from_le_bytes(*key_len) as usize).ok_or_else(short)?;
-    Ok(Rec { ts: i64::from_le_bytes(*ts), key: codec::key_from_slice(key)?, val: codec::from_slice(val)? })
-}
-
-/// The watermark that a shuffled record carries: its sender's, the record included.
-#[must_use]
-pub fn carried_watermark(bytes: &[u8]) -> i64 {
-    bytes.first_chunk::<8>().map_or(UNTIMED, |watermark| i64::from_le_bytes(*watermark))
 }

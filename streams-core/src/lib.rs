@@ -25,6 +25,8 @@ pub mod plan;
 
 pub mod layout;
 
+pub mod exchange;
+
 pub mod ports;
 
 pub mod batch;
@@ -52,6 +54,11 @@ pub mod store;
 pub mod testing;
 
 pub mod protocol;
+
+mod bug;
+
+#[cfg(feature = "sim")]
+pub mod sim;
 
 pub mod codec;
 

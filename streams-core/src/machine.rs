@@ -5,14 +5,12 @@
 
 use crate::batch::{Batch, Taken};
 use crate::context::Context;
-use crate::effects::{Effects, Gauges, Origin, Parcel, Reach};
+use crate::effects::{Effects, Gauges, Origin, Reach};
 use crate::error::StateError;
-use crate::key::{Key, Shuffled};
-use crate::layout;
 use crate::ports::{Input as PortInput, Source};
 use crate::push::{Push, System};
 use crate::record::{NoKey, Rec};
-use crate::state::{Loader, OperatorId, Saver};
+use crate::state::{Loader, Saver};
 use crate::store::{Delta, Store};
 use crate::time::UNTIMED;
 
@@ -123,93 +121,7 @@ where
     }
 }
 
-/// The reading end of a shuffle between machines of one process.
-pub(crate) struct ExchangeEntry<K, T, N> {
-    pub(crate) id: OperatorId,
-    pub(crate) watermark_ms: i64,
-    pub(crate) node: N,
-    pub(crate) _type: std::marker::PhantomData<fn() -> (K, T)>,
-}
-
-/// What travels in a [`Parcel`]: each record with its sender's watermark, which includes the record itself.
-pub(crate) type Shipped<K, T> = Vec<(i64, Rec<K, T>)>;
-
-impl<K, T, N> ExchangeEntry<K, T, N> {
-    // Every sender of one exchange reads an interleaved part of the same sources, in an order that all
-    // receivers keep; so the largest watermark seen is the watermark of everything before.
-    #[inline(always)]
-    fn advance<C: Context>(&mut self, at_ms: i64, cx: &mut C)
-    where
-        N: Push<Rec<K, T>, C>,
-    {
-        if at_ms > self.watermark_ms {
-            self.watermark_ms = at_ms;
-            self.node.watermark(at_ms, cx);
-        }
-    }
-
-    fn feed_encoded<C: Context>(&mut self, records: &[(i64, &[u8])], cx: &mut C)
-    where
-        K: Key,
-        T: Shuffled,
-        N: Push<Rec<K, T>, C>,
-    {
-        for &(at_ms, bytes) in records {
-            self.advance(at_ms, cx);
-            match layout::decode(bytes) {
-                Ok(record) => self.node.push(record, cx),
-                Err(error) => cx.base().reject("key_by", format!("a shuffled record: {error}"), None),
-            }
-        }
-    }
-}
-
-impl<K, T, N, C> Entry<C> for ExchangeEntry<K, T, N>
-where
-    K: Key,
-    T: Shuffled,
-    C: Context,
-    N: Push<Rec<K, T>, C> + Send,
-{
-    fn feed(&mut self, batch: Batch<'_>, cx: &mut C) -> Taken {
-        let parcel = match batch {
-            Batch::Parcel(parcel) => parcel,
-            Batch::Encoded(records) => {
-                self.feed_encoded(records, cx);
-                return Taken::All;
-            }
-            Batch::Raw { .. } | Batch::Typed(_) => unreachable!("exchanges take what came through a shuffle"),
-        };
-        let Parcel { records, watermark_ms, .. } = parcel;
-        let records =
-            records.downcast::<Shipped<K, T>>().expect("a parcel comes from the shuffle of the same job");
-        for (at_ms, record) in *records {
-            self.advance(at_ms, cx);
-            self.node.push(record, cx);
-        }
-        self.advance(watermark_ms, cx);
-        Taken::All
-    }
-
-    fn watermark(&mut self, at_ms: i64, cx: &mut C) {
-        self.advance(at_ms, cx);
-    }
-
-    fn system(&mut self, message: &mut System<'_>, cx: &mut C) {
-        match message {
-            System::NewSplit(loader) => {
-                if let Some(saved) = loader.value(self.id) {
-                    self.watermark_ms = saved;
-                }
-            }
-            System::CheckPoint(saver) => saver.put_value(self.id, &self.watermark_ms),
-            _ => {}
-        }
-        self.node.system(message, cx);
-    }
-}
-
-/// The machine that [`crate::plan::Assembly`] puts together.
+/// The machine that [`crate::plan::Wiring`] puts together.
 pub(crate) struct Assembled<C> {
     pub(crate) n_sources: usize,
     /// The only entry that is used, where the machine is that of one stage.

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use crate::chain::Chain;
 use crate::context::Context;
 use crate::error::BuildError;
-use crate::layout::Layout;
+use crate::layout::{Assembly, Layout, Queue};
 use crate::machine::{Assembled, Built, Entry, SourceEntry};
 use crate::ports::{Input, Output, Ports, Source};
 use crate::push::Push;
@@ -133,25 +133,6 @@ pub struct Outlet<S> {
 #[must_use]
 pub fn outlet<S: Port>(name: &'static str, index: usize) -> Outlet<S> {
     Outlet { index, name, _port: PhantomData }
-}
-
-/// The type of what crosses one shuffle.
-#[derive(Debug)]
-pub struct Queue<K, T> {
-    pub(crate) _type: PhantomData<fn() -> (K, T)>,
-}
-
-/// The part of a machine under construction that layouts work on.
-pub struct Assembly<L, C> {
-    pub(crate) layout: L,
-    /// Wired downstream first, so the last one lies furthest upstream.
-    pub(crate) exchanges: Vec<Box<dyn Entry<C>>>,
-}
-
-impl<L: std::fmt::Debug, C> std::fmt::Debug for Assembly<L, C> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Assembly").field("layout", &self.layout).finish_non_exhaustive()
-    }
 }
 
 /// A machine under construction, wired from its ends to its sources.

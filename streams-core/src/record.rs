@@ -4,6 +4,14 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct NoKey;
 
+/// The stream has no event time yet.
+#[derive(Debug, Clone, Copy)]
+pub struct NoTime;
+
+/// The stream has event time.
+#[derive(Debug, Clone, Copy)]
+pub struct EventTimed;
+
 /// One element of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rec<K, T> {

@@ -31,6 +31,11 @@ impl OperatorId {
         Self { name: "exchange", hash: xxh3_64(format!("exchange {index}").as_bytes()) }
     }
 
+    /// The id of the writing end of an exchange.
+    pub(crate) fn border(index: usize) -> Self {
+        Self { name: "border", hash: xxh3_64(format!("border {index}").as_bytes()) }
+    }
+
     /// As in the topology.
     #[must_use]
     pub fn name(&self) -> &'static str {

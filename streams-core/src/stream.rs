@@ -8,6 +8,7 @@ use std::marker::PhantomData;
 use crate::aggregate::{Aggregates, Typer};
 use crate::chain::{Closed, Id, Then};
 use crate::key::{Key, Shuffled};
+use crate::layout::Queue;
 use crate::op::event_time::EventTime;
 use crate::op::filter::Filter;
 use crate::op::filter_map::FilterMap;
@@ -18,19 +19,10 @@ use crate::op::map::Map;
 use crate::op::running::Retention;
 use crate::op::try_map::TryMap;
 use crate::op::window_aggregate::{ClosedLate, WindowAggregate};
-use crate::plan::Queue;
 use crate::push::Operator;
-use crate::record::{NoKey, Rec};
+use crate::record::{EventTimed, NoKey, NoTime, Rec};
 use crate::time::{OutOfOrder, Window, as_ms};
 use crate::window::{Closing, NoWindow, Running, WindowSpec, Windowed};
-
-/// The stream has no event time yet.
-#[derive(Debug, Clone, Copy)]
-pub struct NoTime;
-
-/// The stream has event time.
-#[derive(Debug, Clone, Copy)]
-pub struct EventTimed;
 
 /// A stream of values of type `T`.
 ///

@@ -11,9 +11,8 @@ use crate::codec;
 use crate::context::Context;
 use crate::key::Key;
 use crate::push::{Operator, Push, System};
-use crate::record::Rec;
+use crate::record::{EventTimed, NoTime, Rec};
 use crate::state::{OperatorId, Saver};
-use crate::stream::{EventTimed, NoTime};
 use crate::time::{UNTIMED, Window, as_ms};
 use crate::window::{Running, Windowed};
 

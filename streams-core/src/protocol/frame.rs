@@ -31,7 +31,7 @@ pub struct Frame {
 /// One numbered item.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Item {
-    /// A record; its first eight bytes are its watermark, see [`crate::layout::carried_watermark`].
+    /// A record; its first eight bytes are its watermark, see [`crate::exchange::letterbox::carried_watermark`].
     Data(Vec<u8>),
     /// The sender has had nothing to say for a while: it holds event time back no longer.
     Idle,

@@ -11,7 +11,8 @@ use thiserror::Error;
 
 use super::frame::{Frame, Item};
 use super::ids::{Incarnation, Split, Stage};
-use crate::layout::carried_watermark;
+use crate::bug::{Bug, planted};
+use crate::exchange::letterbox::carried_watermark;
 
 /// What a snapshot keeps of a reader.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -127,12 +128,12 @@ impl Reader {
         let mark = frame.mark.map_or(0, |mark| mark.as_of);
         // The mark may name a number that only this message brings.
         let reached = high.max(last.saturating_sub(1));
-        if frame.first > high + 1 || mark > reached {
+        if (frame.first > high + 1 || mark > reached) && !planted(Bug::GapAccepted) {
             return Err(Gap { sender, expected: high + 1, found: frame.first.max(mark) });
         }
         self.announced.entry(sender.stage).or_default().extend(&frame.siblings);
         for (number, item) in (frame.first..).zip(&frame.items) {
-            if number <= high {
+            if number <= high || (planted(Bug::MessageNumbers) && frame.first <= high) {
                 self.duplicates += 1;
                 continue;
             }

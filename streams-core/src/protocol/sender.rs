@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::frame::{Frame, Item, Mark};
 use super::ids::{Incarnation, Split};
+use crate::bug::{Bug, planted};
 
 /// What a snapshot keeps of a sender.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,8 +45,10 @@ pub struct Sender {
     flying: Option<usize>,
     /// The last number that was found in the target queue.
     present: u64,
-    /// The watermark behind the last item, where it has not been told yet.
+    /// The watermark behind the last item.
     watermark_ms: i64,
+    /// The watermark behind the last item that may leave: a held stage's event time waits like its items.
+    free_ms: i64,
     told_ms: i64,
 }
 
@@ -66,6 +69,7 @@ impl Sender {
             flying: None,
             present: 0,
             watermark_ms: i64::MIN,
+            free_ms: i64::MIN,
             told_ms: i64::MIN,
         }
     }
@@ -73,6 +77,10 @@ impl Sender {
     /// What a snapshot must keep.
     #[must_use]
     pub fn state(&self) -> SenderState {
+        if planted(Bug::NoOutbox) || planted(Bug::CommitBeforeAcks) {
+            let acked = self.next - 1;
+            return SenderState { acked, outbox: Vec::new(), next: self.next, acked_offset: self.acked_offset };
+        }
         SenderState {
             next: self.next,
             acked: self.acked,
@@ -83,6 +91,7 @@ impl Sender {
 
     /// Queues an item and numbers it. `held` items wait for [`Self::release`].
     pub fn push(&mut self, item: Item, held: bool) {
+        let held = held && !planted(Bug::HeldSentEarly);
         self.queue.push_back(item);
         self.next += 1;
         // Nothing overtakes a held item.
@@ -94,14 +103,19 @@ impl Sender {
         }
     }
 
-    /// Event time behind the items queued so far.
-    pub fn watermark(&mut self, at_ms: i64) {
+    /// Event time behind the items queued so far. `held` event time waits for [`Self::release`].
+    pub fn watermark(&mut self, at_ms: i64, held: bool) {
         self.watermark_ms = self.watermark_ms.max(at_ms);
+        // Nor does it overtake a held item.
+        if !held && self.released == self.queue.len() {
+            self.free_ms = self.watermark_ms;
+        }
     }
 
     /// Lets everything leave that is queued now: it has been committed.
     pub fn release(&mut self) {
         self.released = self.queue.len();
+        self.free_ms = self.watermark_ms;
     }
 
     /// Whether everything that may leave is known to be stored.
@@ -141,23 +155,34 @@ impl Sender {
         sender: Split,
         siblings: &BTreeSet<u16>,
     ) -> Option<Frame> {
-        if self.flying.is_some() {
-            return None;
-        }
-        let items: Vec<Item> = self.queue.iter().take(self.released.min(ITEMS)).cloned().collect();
-        let last = self.acked + items.len() as u64;
+        let flying = match self.flying {
+            Some(flying) if planted(Bug::TwoInFlight) && flying < self.released => flying,
+            Some(_) if planted(Bug::MarkOvertakes) && self.watermark_ms > self.told_ms => {
+                self.told_ms = self.watermark_ms;
+                let mark = Some(Mark { as_of: self.acked, watermark_ms: self.watermark_ms });
+                let first = self.acked + 1;
+                let siblings = siblings.clone();
+                return Some(Frame { incarnation, sender, siblings, first, items: Vec::new(), mark });
+            }
+            Some(_) => return None,
+            None => 0,
+        };
+        let n = (self.released - flying).min(ITEMS);
+        let items: Vec<Item> = self.queue.iter().skip(flying).take(n).cloned().collect();
+        let first = self.acked + flying as u64 + 1;
+        let last = first + n as u64 - 1;
         // A watermark includes everything queued before it, so it leaves with the last of it.
-        let all = items.len() == self.queue.len();
-        let mark = (all && self.watermark_ms > self.told_ms)
-            .then_some(Mark { as_of: last, watermark_ms: self.watermark_ms });
+        let all = flying + n == self.released;
+        let mark =
+            (all && self.free_ms > self.told_ms).then_some(Mark { as_of: last, watermark_ms: self.free_ms });
         if items.is_empty() && mark.is_none() {
             return None;
         }
-        self.flying = Some(items.len());
+        self.flying = Some(flying + n);
         if mark.is_some() {
-            self.told_ms = self.watermark_ms;
+            self.told_ms = self.free_ms;
         }
-        Some(Frame { incarnation, sender, siblings: siblings.clone(), first: self.acked + 1, items, mark })
+        Some(Frame { incarnation, sender, siblings: siblings.clone(), first, items, mark })
     }
 
     /// The message under way is stored at `offset`.

@@ -14,6 +14,7 @@ use super::ids::{Incarnation, Split, Stage, Target, Token, Topic};
 use super::reader::{Gap, Reader, ReaderState};
 use super::sender::Sender;
 use super::snapshot::{Counters, Snapshot};
+use crate::bug::{Bug, planted};
 use crate::effects::Effects;
 use crate::machine::Machine;
 use crate::store::{Delta, Store};
@@ -266,6 +267,8 @@ enum Phase {
     /// Committing snapshot 0.
     Zero,
     Loading,
+    /// Looking whether the token still stands after the load.
+    Verifying,
     Running,
     Stopped,
 }
@@ -289,7 +292,9 @@ pub struct Worker {
     ended: bool,
     // What is going on.
     polling: bool,
-    verified: bool,
+    now_ms: u64,
+    /// Only where a bug is planted: event time of the poll so far.
+    postponed_ms: Option<i64>,
     quiet_since_ms: Option<u64>,
     wants_checkpoint: bool,
     revoked: bool,
@@ -311,7 +316,10 @@ impl Worker {
     /// A worker that is about to take its split. `machine` is one of the job, new and focused on the split's
     /// stage.
     #[must_use]
-    pub fn new(role: Role, machine: Box<dyn Machine>, actions: &mut Vec<Action>) -> Self {
+    pub fn new(mut role: Role, machine: Box<dyn Machine>, actions: &mut Vec<Action>) -> Self {
+        // When a source declares itself idle does not depend on its queue, so all of its numbers wait for the
+        // commit that fixes them: an owner that was fenced may see a record where this one saw none (rule 8).
+        role.held |= role.upstream.is_empty() && role.idle_after_ms.is_some();
         actions.push(Action::Raise { fingerprint: role.fingerprint });
         let reader = Reader::new(role.incarnation, role.upstream.clone(), ReaderState::default());
         Self {
@@ -329,7 +337,8 @@ impl Worker {
             idle: false,
             ended: false,
             polling: false,
-            verified: false,
+            now_ms: 0,
+            postponed_ms: None,
             quiet_since_ms: None,
             wants_checkpoint: false,
             revoked: false,
@@ -407,7 +416,7 @@ impl Worker {
         match failed {
             Failed::Raise => actions.push(Action::Raise { fingerprint: self.role.fingerprint }),
             Failed::Read => actions.push(Action::Read),
-            Failed::Resolve => actions.push(Action::Resolve { original: self.role.original }),
+            Failed::Resolve => self.ask_start(actions),
             Failed::Load => actions.push(Action::Load),
             Failed::Poll => self.polling = false,
             Failed::Tail(target) => self.ask_tail(target, actions),
@@ -418,11 +427,14 @@ impl Worker {
     /// Does what can be done now.
     fn proceed(&mut self, actions: &mut Vec<Action>) {
         if self.phase != Phase::Running {
-            // Nothing has been read yet, so there is nothing to hand over.
+            // Nothing has been processed yet, so there is nothing to hand over.
             if self.revoked && self.phase != Phase::Zero && self.phase != Phase::Stopped {
                 self.stop(Stop::Released, actions);
             }
             return;
+        }
+        if self.revoked && self.commit.is_some() && planted(Bug::RemoveNotJoined) {
+            return self.stop(Stop::Released, actions);
         }
         self.send_all(actions);
         if self.revoked || self.wants_checkpoint {

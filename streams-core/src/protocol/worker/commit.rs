@@ -1,6 +1,7 @@
 //! Committing: by compare-and-set on token and version, whole or not at all, whatever happens on the way.
 
 use super::{Action, Phase, ROWS, Stop, Worker};
+use crate::bug::{Bug, planted};
 use crate::protocol::ids::Token;
 use crate::protocol::sender::Sender;
 use crate::protocol::snapshot::Snapshot;
@@ -11,7 +12,8 @@ use crate::store::Delta;
 pub enum CommitOutcome {
     /// It is durable.
     Done,
-    /// Token or version were others: nothing was written.
+    /// Token or version were others: nothing was written. Either somebody else has the split, or an earlier
+    /// attempt of the same commit was done after all.
     Fenced,
     /// A statement failed; the transaction is open and holds a part.
     StatementFailed,
@@ -32,7 +34,13 @@ pub(super) struct Pending {
 impl Worker {
     /// Begins a commit if everything that may leave is stored (condition C3), or waits.
     pub(super) fn try_commit(&mut self, actions: &mut Vec<Action>) {
-        if self.commit.is_some() || !self.senders.values().all(Sender::is_settled) {
+        if self.commit.is_some() {
+            return;
+        }
+        if planted(Bug::CommitBeforeAcks) {
+            return self.begin_commit(false, actions);
+        }
+        if !self.senders.values().all(Sender::is_settled) {
             return;
         }
         // What a held stage has in its outboxes is part of the snapshot; another has nothing there, but for
@@ -53,7 +61,11 @@ impl Worker {
         let snapshot = Box::new(Snapshot {
             offset: self.offset,
             last_id: self.last_id,
-            reader: self.reader.state(),
+            reader: if planted(Bug::HighOutsideSnapshot) {
+                Default::default()
+            } else {
+                self.reader.state()
+            },
             senders: self.senders.iter().map(|(target, sender)| (*target, sender.state())).collect(),
             idle: self.idle,
             ended: self.ended,
@@ -71,7 +83,8 @@ impl Worker {
     pub(super) fn committed(&mut self, outcome: CommitOutcome, actions: &mut Vec<Action>) {
         match outcome {
             CommitOutcome::Done => self.commit_is_done(actions),
-            CommitOutcome::Fenced => self.stop(Stop::Fenced, actions),
+            // The row says which of the two it is.
+            CommitOutcome::Fenced => actions.push(Action::Observe),
             // A part of a transaction must never be committed.
             CommitOutcome::StatementFailed => actions.push(Action::Rollback),
             CommitOutcome::RolledBack => self.ask_commit(actions),
@@ -81,7 +94,13 @@ impl Worker {
 
     pub(super) fn observed(&mut self, token: Token, version: u64, actions: &mut Vec<Action>) {
         if token != self.token {
+            if planted(Bug::FencedReports) {
+                actions.push(Action::Report { offset: self.offset });
+            }
             return self.stop(Stop::Fenced, actions);
+        }
+        if self.phase == Phase::Verifying {
+            return self.start(actions);
         }
         if version == self.version + 1 {
             self.commit_is_done(actions);

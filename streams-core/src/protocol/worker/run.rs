@@ -2,6 +2,7 @@
 
 use super::{Action, Phase, Poll, Stop, Worker};
 use crate::batch::{Batch, RawBatch, RawRecord};
+use crate::bug::{Bug, planted};
 use crate::effects::Run;
 use crate::protocol::frame::{Frame, Item};
 use crate::protocol::ids::{Stage, Target, Topic};
@@ -15,9 +16,10 @@ impl Worker {
             // A checkpoint waits for what was sent; what came meanwhile is read again.
             return;
         }
-        if !self.verified && !self.verify(&poll, actions) {
+        if !self.verify(&poll, actions) {
             return;
         }
+        self.now_ms = now_ms;
         for message in poll.messages {
             if self.is_source() {
                 self.feed_raw(&message.body);
@@ -29,6 +31,10 @@ impl Worker {
         }
         if self.is_source() {
             self.rest(&poll, now_ms);
+        }
+        if let Some(at_ms) = self.postponed_ms.take() {
+            self.machine.watermark(self.entry(), at_ms);
+            self.gather();
         }
     }
 
@@ -64,6 +70,9 @@ impl Worker {
         let entry = self.entry();
         for step in accepted {
             match step {
+                Accepted::Watermark(at_ms) if planted(Bug::WatermarkPerBatch) => {
+                    self.postponed_ms = Some(at_ms);
+                }
                 Accepted::Watermark(at_ms) => self.machine.watermark(entry, at_ms),
                 Accepted::Record(bytes) => {
                     self.counters.records_in += 1;
@@ -93,7 +102,7 @@ impl Worker {
 
     /// A source that has been read to its end: it may have ended, or be idle.
     fn rest(&mut self, poll: &Poll<'_>, now_ms: u64) {
-        let at_end = poll.fresh && self.offset == poll.max;
+        let at_end = (poll.fresh || planted(Bug::IdleByTimer)) && self.offset == poll.max;
         if !at_end || !poll.messages.is_empty() {
             self.quiet_since_ms = None;
         }
@@ -114,7 +123,11 @@ impl Worker {
         let since_ms = *self.quiet_since_ms.get_or_insert(now_ms);
         if !self.idle && now_ms.saturating_sub(since_ms) >= idle_after_ms {
             self.idle = true;
-            self.tell(&Item::Idle, true);
+            if planted(Bug::IdleUnnumbered) {
+                self.senders.values_mut().for_each(|sender| sender.watermark(i64::MAX, false));
+            } else {
+                self.tell(&Item::Idle, true);
+            }
             self.wants_checkpoint = true;
         }
     }
@@ -156,6 +169,11 @@ impl Worker {
 
     fn post(&mut self, target: Target, run: &mut Run) {
         let held = self.role.held;
+        let target = if planted(Bug::CurrentRoute) && self.now_ms % 8 == 0 {
+            Target { queue: 0, ..target }
+        } else {
+            target
+        };
         let Some(sender) = self.senders.get_mut(&target) else { return };
         for record in run.records() {
             self.counters.records_out += 1;
@@ -163,7 +181,7 @@ impl Worker {
         }
         run.bytes.clear();
         run.len = 0;
-        sender.watermark(run.watermark_ms);
+        sender.watermark(run.watermark_ms, held);
     }
 
     /// Results of an output port, one per line, go to the output queue that belongs to this split.

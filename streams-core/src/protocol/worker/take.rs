@@ -1,6 +1,7 @@
 //! Taking a split: token, row, snapshot 0, rows.
 
 use super::{Action, Phase, Poll, ROWS, Stop, Worker};
+use crate::bug::{Bug, planted};
 use crate::protocol::ids::{Target, Token, Topic};
 use crate::protocol::reader::Reader;
 use crate::protocol::sender::{Sender, SenderState};
@@ -18,7 +19,7 @@ impl Worker {
     pub(super) fn row(&mut self, row: Option<(u64, Snapshot)>, actions: &mut Vec<Action>) {
         let Some((version, snapshot)) = row else {
             self.phase = Phase::Resolving;
-            actions.push(Action::Resolve { original: self.role.original });
+            self.ask_start(actions);
             return;
         };
         self.version = version;
@@ -29,6 +30,9 @@ impl Worker {
 
     pub(super) fn resolved(&mut self, offset: u64, actions: &mut Vec<Action>) {
         self.adopt(Snapshot { offset, ..Snapshot::default() });
+        if planted(Bug::NoSnapshotZero) {
+            return self.start(actions);
+        }
         // Order: a crash before the first checkpoint must not resolve the start position a second time.
         self.phase = Phase::Zero;
         self.begin_commit(false, actions);
@@ -37,7 +41,9 @@ impl Worker {
     fn adopt(&mut self, snapshot: Snapshot) {
         self.offset = snapshot.offset;
         self.last_id = snapshot.last_id;
-        self.counters = snapshot.counters;
+        if !planted(Bug::CountersOutside) {
+            self.counters = snapshot.counters;
+        }
         self.idle = snapshot.idle;
         self.ended = snapshot.ended;
         self.reader = Reader::new(self.role.incarnation, self.role.upstream.clone(), snapshot.reader);
@@ -45,6 +51,7 @@ impl Worker {
             .targets()
             .map(|target| {
                 let kept = snapshot.senders.iter().find(|(other, _)| *other == target);
+                let kept = kept.filter(|_| !planted(Bug::NumbersNotRestored));
                 (target, Sender::new(kept.map_or_else(SenderState::default, |(_, state)| state.clone())))
             })
             .collect();
@@ -64,7 +71,15 @@ impl Worker {
         if let Err(error) = self.machine.new_split(store, ROWS) {
             return self.stop(Stop::Broken(error.to_string()), actions);
         }
-        self.start(actions);
+        // Order: rows that were read after another owner committed do not belong to the snapshot that was read
+        // before, and what a machine makes of the two would be sent under numbers that are taken. While the
+        // token stands, nobody else has committed.
+        self.phase = Phase::Verifying;
+        actions.push(Action::Observe);
+    }
+
+    pub(super) fn ask_start(&self, actions: &mut Vec<Action>) {
+        actions.push(Action::Resolve { original: self.role.original || planted(Bug::NewQueueAtLatest) });
     }
 
     /// Begins to run.
@@ -89,9 +104,14 @@ impl Worker {
         }
     }
 
-    /// Whether the queue still continues where the snapshot ends (rule 12).
+    /// Whether the queue still continues where this split stands (rule 12). Asked with every poll: retention
+    /// may pass a reader that was stalled.
     pub(super) fn verify(&mut self, poll: &Poll<'_>, actions: &mut Vec<Action>) -> bool {
-        let Poll { min, max, before, .. } = *poll;
+        let Poll { min, max, before, fresh, .. } = *poll;
+        // A replica may not have come as far as the master.
+        if !fresh && max < self.offset {
+            return true;
+        }
         let inside = min <= self.offset && self.offset <= max;
         let same = match (self.last_id, before) {
             // Retention may have removed the message before the offset; then there is nothing to compare.
@@ -99,7 +119,6 @@ impl Worker {
             (Some(_), None) => self.offset == min,
             (None, _) => true,
         };
-        self.verified = true;
         if !(inside && same) {
             self.stop(Stop::Lost { offset: self.offset, min, max }, actions);
         }

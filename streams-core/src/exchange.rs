@@ -1,0 +1,110 @@
+//! A shuffle between machines: the writing end of one stage, the reading end of the next.
+//!
+//! Inside one process records travel as they are ([`outbox`]); through a topic they are encoded
+//! ([`letterbox`]). The reading end takes both.
+
+pub mod letterbox;
+pub mod outbox;
+
+use std::marker::PhantomData;
+
+use crate::batch::{Batch, Taken};
+use crate::context::Context;
+use crate::effects::Parcel;
+use crate::key::{Key, Shuffled};
+use crate::machine::Entry;
+use crate::push::{Push, System};
+use crate::record::Rec;
+use crate::state::OperatorId;
+use crate::time::UNTIMED;
+
+/// The reading end of a shuffle between machines of one process.
+pub(crate) struct ExchangeEntry<K, T, N> {
+    id: OperatorId,
+    watermark_ms: i64,
+    node: N,
+    _type: PhantomData<fn() -> (K, T)>,
+}
+
+/// What travels in a [`Parcel`]: each record with its sender's watermark, which includes the record itself.
+pub(crate) type Shipped<K, T> = Vec<(i64, Rec<K, T>)>;
+
+impl<K, T, N> ExchangeEntry<K, T, N> {
+    pub(crate) fn new(exchange: usize, node: N) -> Self {
+        let id = OperatorId::exchange(exchange);
+        Self { id, watermark_ms: UNTIMED, node, _type: PhantomData }
+    }
+
+    // Every sender of one exchange reads an interleaved part of the same sources, in an order that all
+    // receivers keep; so the largest watermark seen is the watermark of everything before.
+    #[inline(always)]
+    fn advance<C: Context>(&mut self, at_ms: i64, cx: &mut C)
+    where
+        N: Push<Rec<K, T>, C>,
+    {
+        if at_ms > self.watermark_ms {
+            self.watermark_ms = at_ms;
+            self.node.watermark(at_ms, cx);
+        }
+    }
+
+    fn feed_encoded<C: Context>(&mut self, records: &[(i64, &[u8])], cx: &mut C)
+    where
+        K: Key,
+        T: Shuffled,
+        N: Push<Rec<K, T>, C>,
+    {
+        for &(at_ms, bytes) in records {
+            self.advance(at_ms, cx);
+            match letterbox::decode(bytes) {
+                Ok(record) => self.node.push(record, cx),
+                Err(error) => cx.base().reject("key_by", format!("a shuffled record: {error}"), None),
+            }
+        }
+    }
+}
+
+impl<K, T, N, C> Entry<C> for ExchangeEntry<K, T, N>
+where
+    K: Key,
+    T: Shuffled,
+    C: Context,
+    N: Push<Rec<K, T>, C> + Send,
+{
+    fn feed(&mut self, batch: Batch<'_>, cx: &mut C) -> Taken {
+        let parcel = match batch {
+            Batch::Parcel(parcel) => parcel,
+            Batch::Encoded(records) => {
+                self.feed_encoded(records, cx);
+                return Taken::All;
+            }
+            Batch::Raw { .. } | Batch::Typed(_) => unreachable!("exchanges take what came through a shuffle"),
+        };
+        let Parcel { records, watermark_ms, .. } = parcel;
+        let records =
+            records.downcast::<Shipped<K, T>>().expect("a parcel comes from the shuffle of the same job");
+        for (at_ms, record) in *records {
+            self.advance(at_ms, cx);
+            self.node.push(record, cx);
+        }
+        self.advance(watermark_ms, cx);
+        Taken::All
+    }
+
+    fn watermark(&mut self, at_ms: i64, cx: &mut C) {
+        self.advance(at_ms, cx);
+    }
+
+    fn system(&mut self, message: &mut System<'_>, cx: &mut C) {
+        match message {
+            System::NewSplit(loader) => {
+                if let Some(saved) = loader.value(self.id) {
+                    self.watermark_ms = saved;
+                }
+            }
+            System::CheckPoint(saver) => saver.put_value(self.id, &self.watermark_ms),
+            _ => {}
+        }
+        self.node.system(message, cx);
+    }
+}

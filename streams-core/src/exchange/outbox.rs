@@ -1,0 +1,60 @@
+//! The writing end between machines of one process.
+
+use crate::context::Context;
+use crate::effects::Parcel;
+use crate::exchange::Shipped;
+use crate::key::{self, Key, Shuffled};
+use crate::push::{Push, System};
+use crate::record::Rec;
+use crate::time::UNTIMED;
+
+/// The writing end of a shuffle: one bin per machine, emptied into parcels at each drain.
+#[derive(Debug)]
+pub struct Outbox<K, T> {
+    exchange: usize,
+    bins: Vec<Shipped<K, T>>,
+    watermark_ms: i64,
+    scratch: Vec<u8>,
+}
+
+impl<K, T> Outbox<K, T> {
+    pub(crate) fn new(exchange: usize, n_machines: usize) -> Self {
+        let mut bins = Vec::new();
+        bins.resize_with(n_machines, Vec::new);
+        Self { exchange, bins, watermark_ms: UNTIMED, scratch: Vec::new() }
+    }
+}
+
+impl<K: Key, T: Shuffled, C: Context> Push<Rec<K, T>, C> for Outbox<K, T> {
+    #[inline(always)]
+    fn push(&mut self, record: Rec<K, T>, cx: &mut C) {
+        match key::owner(&record.key, self.bins.len(), &mut self.scratch) {
+            Ok(owner) => {
+                if let Some(bin) = self.bins.get_mut(owner) {
+                    bin.push((self.watermark_ms, record));
+                }
+            }
+            Err(error) => cx.base().reject("key_by", format!("the key cannot be encoded: {error}"), None),
+        }
+    }
+
+    #[inline(always)]
+    fn watermark(&mut self, at_ms: i64, _cx: &mut C) {
+        self.watermark_ms = at_ms;
+    }
+
+    fn system(&mut self, message: &mut System<'_>, _cx: &mut C) {
+        // The stage behind hears system messages through its own entry, in order with its own input.
+        if let System::Reach(reach) = message {
+            reach.exchanges.insert(self.exchange);
+        }
+        if let System::Drain(effects) = message {
+            let parcels = self.bins.iter_mut().map(|bin| {
+                let records = std::mem::take(bin);
+                bin.reserve(records.len());
+                Parcel { len: records.len(), records: Box::new(records), watermark_ms: self.watermark_ms }
+            });
+            effects.set_parcels(self.exchange, parcels.collect());
+        }
+    }
+}
