@@ -13,6 +13,9 @@ pub trait Setting: Sized + Clone + Send + Sync + 'static {
     /// What a value looks like in `--help`.
     const PLACEHOLDER: &'static str;
 
+    /// The text that stands for a setting that was not given and has no default, where one does.
+    const ABSENT: Option<&'static str> = None;
+
     /// Reads a value.
     ///
     /// # Errors
@@ -52,6 +55,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     while !rest.is_empty() {
         let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
         let (number, tail) = rest.split_at(digits);
+        let tail = tail.trim_start();
         let letters = tail.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(tail.len());
         let (unit, tail) = tail.split_at(letters);
         let number: f64 = number.parse().map_err(|_| wrong("a number is expected in front of the unit"))?;
@@ -69,7 +73,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
             return Err(wrong("it is longer than time itself"));
         }
         total = total.checked_add(Duration::from_millis(ms as u64)).ok_or_else(|| wrong("it is too long"))?;
-        rest = tail;
+        rest = tail.trim_start();
     }
     Ok(total)
 }
@@ -112,8 +116,48 @@ impl Setting for PathBuf {
 /// Absent when the text is empty.
 impl<T: Setting> Setting for Option<T> {
     const PLACEHOLDER: &'static str = T::PLACEHOLDER;
+    const ABSENT: Option<&'static str> = Some("");
 
     fn parse(text: &str) -> Result<Self, String> {
         if text.is_empty() { Ok(None) } else { T::parse(text).map(Some) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: Result<u64, &str>) {
+        match (duration(text), expected) {
+            (Ok(found), Ok(ms)) => assert_eq!(found, Duration::from_millis(ms), "{text}"),
+            (Err(found), Err(part)) => assert!(found.contains(part), "{text}: {found}"),
+            (found, expected) => panic!("{text}: {found:?} instead of {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn durations() {
+        check("250ms", Ok(250));
+        check("5s", Ok(5_000));
+        check("1.5m", Ok(90_000));
+        check("1h30m", Ok(5_400_000));
+        check(" 10 s ", Ok(10_000));
+        check("1h 30 m", Ok(5_400_000));
+        check("0s", Ok(0));
+        check("", Err("it is empty"));
+        check("5", Err("the unit is missing"));
+        check("s", Err("a number is expected"));
+        check("-5s", Err("a number is expected"));
+        check("10 sekunden", Err("`sekunden` is no unit"));
+        check("99999999999999d", Err("longer than time itself"));
+    }
+
+    #[test]
+    fn an_option_may_be_absent() {
+        assert_eq!(Option::<u64>::ABSENT, Some(""));
+        assert_eq!(Option::<u64>::parse(""), Ok(None));
+        assert_eq!(Option::<u64>::parse("7"), Ok(Some(7)));
+        assert!(Option::<u64>::parse("seven").is_err());
     }
 }

@@ -16,6 +16,7 @@ use crate::plan::{Job, Plan, Settings};
 use crate::ports::{Input, Output, Ports, Sink, Source};
 use crate::store::memory::MemoryStore;
 use crate::store::{Delta, Store};
+use crate::topology::Node;
 
 /// One machine of a job, driven by hand.
 ///
@@ -56,6 +57,13 @@ impl<J: Job> Harness<J> {
     /// # Errors
     /// When a setting is missing or no value of its type.
     pub fn with_settings(_job: J, settings: &[(&str, &str)]) -> Result<Self, BuildError> {
+        for &(name, _) in settings {
+            if !J::SETTINGS.iter().any(|spec| spec.name == name) {
+                let known: Vec<&str> = J::SETTINGS.iter().map(|spec| spec.name).collect();
+                let reason = format!("the job has no such setting; its settings are: {}", known.join(", "));
+                return Err(BuildError::Setting { name: name.to_owned(), reason });
+            }
+        }
         let settings: Settings =
             settings.iter().map(|&(name, text)| (name.to_owned(), text.to_owned())).collect();
         let rows: Rows = Arc::default();
@@ -73,11 +81,13 @@ impl<J: Job> Harness<J> {
     }
 
     /// Gives one record to an input port.
+    #[track_caller]
     pub fn push<T: Input>(&mut self, port: &str, record: T) {
         self.push_all(port, vec![record]);
     }
 
     /// Gives records to an input port, in order.
+    #[track_caller]
     pub fn push_all<T: Input>(&mut self, port: &str, mut records: Vec<T>) {
         let entry = Self::entry(port);
         self.machine.feed(entry, Batch::Typed(&mut records));
@@ -88,6 +98,7 @@ impl<J: Job> Harness<J> {
     ///
     /// # Panics
     /// When the text is longer than 4 GiB.
+    #[track_caller]
     pub fn push_json(&mut self, port: &str, json: &str) {
         let entry = Self::entry(port);
         let end = u32::try_from(json.len()).expect("a record of a test is shorter than 4 GiB");
@@ -99,7 +110,9 @@ impl<J: Job> Harness<J> {
         self.drain();
     }
 
-    /// Says that event time at an input port has reached `at_ms`.
+    /// Says that event time at an input port has reached `at_ms`, whatever its records say: windows that end
+    /// there or before fire. The bound of `out_of_order` does not count here.
+    #[track_caller]
     pub fn advance(&mut self, port: &str, at_ms: i64) {
         self.machine.watermark(Self::entry(port), at_ms);
         self.drain();
@@ -114,12 +127,14 @@ impl<J: Job> Harness<J> {
     }
 
     /// Ends one input port: it holds nothing back any more where it is united with others.
+    #[track_caller]
     pub fn end_port(&mut self, port: &str) {
         self.end_entry(Self::entry(port));
         self.drain();
     }
 
     /// Takes the results that an output port has given since the last call.
+    #[track_caller]
     pub fn take<T: Output>(&mut self, port: &str) -> Vec<T> {
         self.take_timed(port).into_iter().map(|(_, value)| value).collect()
     }
@@ -128,9 +143,9 @@ impl<J: Job> Harness<J> {
     ///
     /// # Panics
     /// When the job has no such port or its records have another type.
+    #[track_caller]
     pub fn take_timed<T: Output>(&mut self, port: &str) -> Vec<(i64, T)> {
-        let index = J::TOPOLOGY.sinks().position(|node| node.name == port);
-        let index = index.unwrap_or_else(|| panic!("the job has no output port `{port}`"));
+        let index = position(J::TOPOLOGY.sinks(), "output", port);
         let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(found) = rows.get_mut(index).and_then(Option::take) else { return Vec::new() };
         match found.downcast::<Vec<(i64, T)>>() {
@@ -179,9 +194,9 @@ impl<J: Job> Harness<J> {
         }
     }
 
+    #[track_caller]
     fn entry(port: &str) -> usize {
-        let found = J::TOPOLOGY.sources().position(|node| node.name == port);
-        found.unwrap_or_else(|| panic!("the job has no input port `{port}`"))
+        position(J::TOPOLOGY.sources(), "input", port)
     }
 
     fn drain(&mut self) {
@@ -190,6 +205,15 @@ impl<J: Job> Harness<J> {
         self.late += effects.late;
         self.rejects.append(&mut effects.rejects);
     }
+}
+
+/// Where the port stands among `nodes`.
+#[track_caller]
+fn position(nodes: impl Iterator<Item = &'static Node>, direction: &str, port: &str) -> usize {
+    let names: Vec<&str> = nodes.map(|node| node.name).collect();
+    names.iter().position(|name| *name == port).unwrap_or_else(|| {
+        panic!("the job has no {direction} port `{port}`; its {direction} ports are: {}", names.join(", "))
+    })
 }
 
 fn build<J: Job>(rows: &Rows, settings: &Settings) -> crate::machine::Built {

@@ -86,6 +86,10 @@ impl SettingSpec {
         default: Option<&'static str>,
         doc: &'static str,
     ) -> Self {
+        let default = match default {
+            Some(default) => Some(default),
+            None => T::ABSENT,
+        };
         Self { name, default, doc, placeholder: T::PLACEHOLDER, check: crate::setting::check::<T> }
     }
 }

@@ -4,22 +4,28 @@
 //! After this pass the driver asks for the errors, and nothing behind it can fail.
 
 mod closures;
+mod streams;
 
-use proc_macro2::Ident;
+use proc_macro2::{Ident, TokenStream, TokenTree};
 use syn::Expr;
 
 use crate::ctxt::Ctxt;
-use crate::ir::{Call, Job, Node};
+use crate::ir::{Call, Job, Node, Setting, Step};
 use crate::ops::{Form, Kind};
 use crate::symbol;
 
 /// Applies every rule.
 pub(crate) fn job(ctxt: &Ctxt, job: &Job) {
+    // What an operator stands behind is only known if every word before it was understood.
+    if !ctxt.has_errors() {
+        streams::check(ctxt, job);
+    }
     check_names_hide_nothing(ctxt, job);
     check_settings_are_no_flags(ctxt, job);
     if !job.is_partial {
         check_ports_are_used(ctxt, job);
         check_streams_are_used(ctxt, job);
+        check_settings_are_used(ctxt, job);
     }
     check_output_count(ctxt, job);
     check_unique_operator_names(ctxt, job);
@@ -71,6 +77,33 @@ fn check_ports_are_used(ctxt: &Ctxt, job: &Job) {
             );
         }
     }
+}
+
+/// A flag that changes nothing misleads: `fn job(flows: Stream<Flow>, limit: u64)` and never `limit`.
+fn check_settings_are_used(ctxt: &Ctxt, job: &Job) {
+    for Setting { name, .. } in &job.settings {
+        let captured = job.nodes.iter().any(|node| node.captures().contains(&name));
+        let mentioned = job.steps.iter().any(|step| match step {
+            Step::Plain(tokens) => mentions(tokens.clone(), name),
+            Step::Node(_) => false,
+        });
+        if !captured && !mentioned {
+            ctxt.error_at(
+                name.span(),
+                format!("the setting `{name}` is never used; use it in an operator or remove the parameter"),
+            );
+        }
+    }
+}
+
+fn mentions(tokens: TokenStream, name: &Ident) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(ident) => ident == *name,
+        TokenTree::Group(group) => mentions(group.stream(), name),
+        // `println!("{limit}")` mentions it, too.
+        TokenTree::Literal(literal) => literal.to_string().contains(&format!("{{{name}")),
+        TokenTree::Punct(_) => false,
+    })
 }
 
 /// Operators whose records go nowhere are a mistake: `let big = flows.filter(..);` and never `big`.

@@ -200,6 +200,20 @@ impl Node {
     }
 }
 
+impl Node {
+    /// Settings and plain values that the node mentions.
+    pub(crate) fn captures(&self) -> Vec<&Ident> {
+        match &self.call {
+            Call::Args(args) => args.captures.iter().collect(),
+            Call::Aggregate(aggregate) => {
+                let inner = aggregate.accumulators.iter().flat_map(|accumulator| &accumulator.captures);
+                inner.chain(&aggregate.captures).collect()
+            }
+            Call::Port(..) | Call::ConstWindow(..) | Call::Streams | Call::Unfinished(_) => Vec::new(),
+        }
+    }
+}
+
 impl Job {
     /// How often each node is read; a read of late rows is not one of the aggregate's result.
     pub(crate) fn uses(&self) -> Vec<usize> {

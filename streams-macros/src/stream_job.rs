@@ -26,7 +26,7 @@ pub(crate) fn expand(args: &TokenStream, item: TokenStream, root: &'static str) 
         Err(errors) => {
             // The order matters to editors: the chain first, all that depends on the errors behind it.
             let chain = expand::job(&job, &analysis, root, Audience::Editors);
-            let stub = expand::stub(&job.name, root);
+            let stub = expand::stub(&job, root);
             let errors = expand::errors(&errors);
             quote!(#chain #stub #errors)
         }

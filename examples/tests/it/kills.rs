@@ -68,13 +68,15 @@ struct Job {
     state: PathBuf,
     report: PathBuf,
     workers: String,
+    store: &'static str,
 }
 
 impl Job {
     fn start(&self) -> Child {
         program("access_log")
             .args(["run", "--from", &file_url(&self.input), "--to", &file_url(&self.output)])
-            .args(["--checkpoint-interval", "20ms", "--workers", &self.workers, "--state"])
+            .args(["--checkpoint-interval", "20ms", "--workers", &self.workers, "--store", self.store])
+            .arg("--state")
             .arg(&self.state)
             .arg("--report")
             .arg(&self.report)
@@ -96,7 +98,7 @@ impl Random {
     }
 }
 
-fn kills_change_nothing(workers: &str) {
+fn kills_change_nothing(workers: &str, store: &'static str) {
     let (copies, wanted) = (number("STREAMS_KILL_COPIES", 12), number("STREAMS_KILLS", 6));
     let dir = tempfile::tempdir().unwrap();
     let input = dir.path().join("log");
@@ -107,9 +109,11 @@ fn kills_change_nothing(workers: &str) {
         state: dir.path().join(format!("{name}.state")),
         report: dir.path().join(format!("{name}.report")),
         workers: workers.to_owned(),
+        store,
     };
 
-    let undisturbed = job("undisturbed");
+    // Whatever the store, the output is that of a run with the default one.
+    let undisturbed = Job { store: "redb", ..job("undisturbed") };
     let begin = Instant::now();
     assert!(undisturbed.start().wait().unwrap().success());
     let whole = begin.elapsed();
@@ -146,7 +150,7 @@ fn kills_change_nothing(workers: &str) {
     let rows = expected.iter().filter(|byte| **byte == b'\n').count();
     let (whole_report, report) = (report(&undisturbed.report), report(&killed.report));
     println!(
-        "{{\"claim\":\"kills\",\"workers\":{workers},\"copies\":{copies},\"kills\":{kills},\"rows\":{rows},\
+        "{{\"claim\":\"kills\",\"store\":\"{store}\",\"workers\":{workers},\"copies\":{copies},\"kills\":{kills},\"rows\":{rows},\
          \"late\":{},\"checkpoints\":{},\"identical\":{},\"seed\":{seed}}}",
         report["late"],
         report["checkpoints"],
@@ -162,12 +166,19 @@ fn kills_change_nothing(workers: &str) {
 
 #[test]
 fn kills_change_nothing_with_one_machine() {
-    kills_change_nothing("1");
+    kills_change_nothing("1", "redb");
 }
 
 #[test]
 fn kills_change_nothing_with_two_workers() {
-    kills_change_nothing("2");
+    kills_change_nothing("2", "redb");
+}
+
+#[cfg(feature = "rocksdb")]
+#[test]
+fn kills_change_nothing_with_rocksdb() {
+    kills_change_nothing("1", "rocksdb");
+    kills_change_nothing("2", "rocksdb");
 }
 
 #[test]

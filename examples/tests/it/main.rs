@@ -11,4 +11,5 @@ mod access_log;
 mod kills;
 mod mistakes;
 mod small;
+mod stores;
 mod tool;

@@ -33,3 +33,15 @@ fn dag_prints_what_it_says_and_keeps_late_records() {
     let late: Vec<_> = rows(&late).iter().map(|row| row["at"].as_i64().unwrap()).collect();
     assert_eq!(late, [1_700_000_009_900, 1_700_000_011_000]);
 }
+
+/// The README shows the first rows and the result of its own job.
+#[test]
+fn the_readme_shows_what_is_printed() {
+    let readme = include_str!("../../../README.md");
+    let output = run_well("access_log", &["run", "--from", &file_url(&crate::tool::log())]);
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let block = readme.split_once("## See it run").unwrap().1.split_once("```text\n").unwrap().1;
+    let shown: Vec<_> = block.lines().take_while(|line| line.starts_with('{')).collect();
+    assert_eq!(shown.len(), 2);
+    assert_eq!(printed.lines().take(2).collect::<Vec<_>>(), shown);
+}

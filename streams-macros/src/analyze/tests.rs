@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
 
-use crate::testing::{DAG, TRAFFIC, checked, with_body};
+use crate::testing::{DAG, TRAFFIC, lowered, with_body};
 
 #[track_caller]
 #[expect(clippy::needless_pass_by_value, reason = "`expect!` makes a value")]
 fn check(source: &str, expected: Expect) {
-    let (job, errors) = checked(source);
+    let (job, errors) = lowered(source);
     assert_eq!(errors, "");
     let analysis = super::job(&job);
     let mut out = String::new();

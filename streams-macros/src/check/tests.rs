@@ -43,8 +43,9 @@ fn settings_are_no_flags() {
     check(
         "fn job(a: Stream<A>, checkpoint_interval: u64) -> Stream<A> { a }",
         expect![[r#"
-        checkpoint_interval <- the setting `checkpoint_interval` collides with the flag `--checkpoint-interval` of every job; choose another name
-    "#]],
+            checkpoint_interval <- the setting `checkpoint_interval` collides with the flag `--checkpoint-interval` of every job; choose another name
+            checkpoint_interval <- the setting `checkpoint_interval` is never used; use it in an operator or remove the parameter
+        "#]],
     );
 }
 
@@ -75,14 +76,16 @@ fn streams_are_used() {
     check(
         &with_body("flows.key_by(|f| f.h).window(w()).aggregate(count()).late()"),
         expect![[r#"
-        aggregate <- the result of this `aggregate` is built and never used; bind it with `let` and return it
-    "#]],
+            window <- a window needs event time and this stream has none; write `.event_time(|r| r.at, out_of_order(secs(5)))` before the `key_by`
+            aggregate <- the result of this `aggregate` is built and never used; bind it with `let` and return it
+        "#]],
     );
     check(
         &with_body("let t = flows.key_by(|f| f.h).window(w()).aggregate(count()); t.late()"),
         expect![[r#"
-        aggregate <- the result of this `aggregate` is built and never used; bind it with `let` and return it
-    "#]],
+            window <- a window needs event time and this stream has none; write `.event_time(|r| r.at, out_of_order(secs(5)))` before the `key_by`
+            aggregate <- the result of this `aggregate` is built and never used; bind it with `let` and return it
+        "#]],
     );
 }
 
@@ -156,8 +159,9 @@ fn accumulator_limit() {
     check(
         &with_body(&format!("flows.key_by(|f| f.h).window(w()).aggregate(({sums}))")),
         expect![[r#"
-        sum <- an aggregate takes at most 12 accumulators; gather several values in one with `acc(..)`
-    "#]],
+            window <- a window needs event time and this stream has none; write `.event_time(|r| r.at, out_of_order(secs(5)))` before the `key_by`
+            sum <- an aggregate takes at most 12 accumulators; gather several values in one with `acc(..)`
+        "#]],
     );
 }
 

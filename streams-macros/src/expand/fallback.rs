@@ -6,6 +6,7 @@ use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::quote;
 
 use super::Root;
+use crate::ir::{Call, Job};
 
 /// The errors, as items that fail to compile.
 pub(crate) fn errors(errors: &[syn::Error]) -> TokenStream {
@@ -13,7 +14,23 @@ pub(crate) fn errors(errors: &[syn::Error]) -> TokenStream {
 }
 
 /// An implementation that is there and does nothing, for rustc alone.
-pub(crate) fn stub(name: &Ident, root: Root) -> TokenStream {
+///
+/// It mentions the types of the signature, or their imports would be reported as unused.
+pub(crate) fn stub(job: &Job, root: Root) -> TokenStream {
+    let ports = job.ports().filter_map(|port| match &port.call {
+        Call::Port(ty, _) => Some(&**ty),
+        _ => None,
+    });
+    let types = ports.chain(job.settings.iter().map(|setting| &setting.ty));
+    let types = types.chain(job.outputs.iter().map(|output| &output.ty));
+    let stub = stub_of_name(&job.name, root);
+    quote! {
+        #stub
+        const _: ::core::option::Option<fn(#(#types),*)> = ::core::option::Option::None;
+    }
+}
+
+fn stub_of_name(name: &Ident, root: Root) -> TokenStream {
     let private = root.private();
     let text = name.to_string();
     quote! {
@@ -40,7 +57,7 @@ pub(crate) fn stub_of_unreadable(item: TokenStream, root: Root) -> TokenStream {
     // A keyword is an identifier to the tokenizer and not to rustc.
     let name = tokens.next().and_then(|token| syn::parse2::<Ident>(token.into()).ok());
     let Some(name) = name else { return TokenStream::new() };
-    let stub = stub(&name, root);
+    let stub = stub_of_name(&name, root);
     quote! {
         #[allow(non_camel_case_types, missing_debug_implementations, unreachable_pub, missing_docs)]
         pub struct #name;

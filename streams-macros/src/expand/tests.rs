@@ -10,7 +10,10 @@ use crate::ops;
 
 /// The statements of `build`, formatted.
 fn build_text(source: &str) -> String {
-    let expansion = crate::stream_job::expand(&TokenStream::new(), source.parse().unwrap(), "streams_core");
+    build_of(crate::stream_job::expand(&TokenStream::new(), source.parse().unwrap(), "streams_core"))
+}
+
+fn build_of(expansion: TokenStream) -> String {
     let file: syn::File = syn::parse2(expansion).unwrap();
     let mut finder = Finder(None);
     syn::visit::Visit::visit_file(&mut finder, &file);
@@ -38,9 +41,11 @@ impl<'ast> syn::visit::Visit<'ast> for Finder {
 #[expect(clippy::needless_pass_by_value, reason = "`expect!` makes a value")]
 fn check(body: &str, expected: Expect) {
     let source = format!("fn job(flows: Stream<Flow>, n: u64) -> Stream<Out> {{ {body} }}");
-    let (_, errors) = crate::testing::checked(&source);
+    // Whether operators fit each other is the business of the checks; here each stands alone.
+    let (job, errors) = crate::testing::lowered(&source);
     assert_eq!(errors, "");
-    let text = build_text(&source);
+    let analysis = crate::analyze::job(&job);
+    let text = build_of(super::job(&job, &analysis, super::Root("streams_core"), super::Audience::Everyone));
     let lines = text.lines().skip_while(|line| !line.contains("__q0")).skip(1);
     let lines = lines
         .take_while(|line| !line.contains("to_port"))

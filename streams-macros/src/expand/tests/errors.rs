@@ -53,6 +53,7 @@ fn errors_come_last_and_editors_get_the_chain() {
                     const NODES: &'static [__p::Node] = &[];
                 }
             };
+            const _: ::core::option::Option<fn(Stream<Flow>, Stream<Flow>)> = ::core::option::Option::None;
             ::core::compile_error! {
                 "unknown operator `filtr`; did you mean `filter`?"
             }
