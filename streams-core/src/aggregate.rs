@@ -50,6 +50,8 @@ pub trait Aggregate<T>: Send + 'static {
     /// Its value when the window closes.
     type Out;
 
+    /// What its state is a state of, e.g. `sum(u64)`: another one cannot go on with it.
+    fn signature() -> String;
     /// The state of no values.
     fn init(&self) -> Self::State;
     /// Adds one value.
@@ -70,6 +72,8 @@ pub trait Aggregates<T>: Send + 'static {
     /// The tuple of their values.
     type Out;
 
+    /// The signatures of all, in order.
+    fn signature() -> String;
     /// The state of no values.
     fn init(&self) -> Self::State;
     /// Adds one value.
@@ -88,6 +92,10 @@ impl<T> Aggregates<T> for () {
     type State = ();
     type Out = ();
 
+    fn signature() -> String {
+        "nothing".to_owned()
+    }
+
     fn init(&self) {}
 
     fn add(&self, (): &mut (), _value: &T) {}
@@ -104,6 +112,10 @@ macro_rules! tuples {
         impl<T, $($name: Aggregate<T>),*> Aggregates<T> for ($($name,)*) {
             type State = ($($name::State,)*);
             type Out = ($($name::Out,)*);
+
+            fn signature() -> String {
+                [$($name::signature()),*].join(", ")
+            }
 
             #[inline(always)]
             fn init(&self) -> Self::State {
@@ -140,6 +152,16 @@ tuples!(A 0, B 1, D 2, E 3, F 4, G 5, H 6, I 7, J 8);
 tuples!(A 0, B 1, D 2, E 3, F 4, G 5, H 6, I 7, J 8, K 9);
 tuples!(A 0, B 1, D 2, E 3, F 4, G 5, H 6, I 7, J 8, K 9, L 10);
 tuples!(A 0, B 1, D 2, E 3, F 4, G 5, H 6, I 7, J 8, K 9, L 10, M 11);
+
+/// The name of a type without the paths of its modules, so that moving a type changes no signature.
+pub(crate) fn type_name<T>() -> String {
+    let full = std::any::type_name::<T>();
+    let mut short = String::new();
+    for part in full.split_inclusive(|c: char| !c.is_alphanumeric() && c != '_' && c != ':') {
+        short.push_str(part.rsplit("::").next().unwrap_or(part));
+    }
+    short
+}
 
 /// A closure over records of a known type, made by [`Typer::by_ref`].
 #[derive(Debug, Clone, Copy)]

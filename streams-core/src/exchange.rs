@@ -98,11 +98,11 @@ where
     fn system(&mut self, message: &mut System<'_>, cx: &mut C) {
         match message {
             System::NewSplit(loader) => {
-                if let Some(saved) = loader.value(self.id) {
+                if let Some(saved) = loader.value(self.id, "exchange") {
                     self.watermark_ms = saved;
                 }
             }
-            System::CheckPoint(saver) => saver.put_value(self.id, &self.watermark_ms),
+            System::CheckPoint(saver) => saver.put_value(self.id, "exchange", &self.watermark_ms),
             _ => {}
         }
         self.node.system(message, cx);

@@ -3,6 +3,8 @@
 //! What it does depends on nothing but the order of the [`Input`]s: not on the sizes of batches, not on when
 //! checkpoints are taken.
 
+use std::collections::BTreeSet;
+
 use crate::batch::{Batch, Taken};
 use crate::context::Context;
 use crate::effects::{Effects, Gauges, Origin, Reach};
@@ -54,9 +56,33 @@ pub trait Machine: Send {
     /// What an operator would tell a person.
     fn observe(&mut self) -> Gauges;
 
+    /// The ends that records of `entry` can reach without another shuffle.
+    fn reach(&mut self, entry: usize) -> Reach;
+
     /// Makes this the machine of one stage: records come in through `entry` alone, and system messages reach
     /// the operators behind it alone. Called before anything else; gives the ends that the stage can reach.
     fn focus(&mut self, entry: usize) -> Reach;
+}
+
+/// For each exchange of the machine, the source ports whose records can come to it.
+pub fn feeding(machine: &mut dyn Machine) -> Vec<BTreeSet<usize>> {
+    let n_sources = machine.n_sources();
+    let mut feeding = vec![BTreeSet::new(); machine.n_exchanges()];
+    // Sources first, then exchanges from the one furthest upstream, so that what feeds one is known when its
+    // own reach is asked for.
+    let exchanges = (0..machine.n_exchanges()).rev().map(|exchange| n_sources + exchange);
+    for entry in (0..n_sources).chain(exchanges) {
+        let from = match entry.checked_sub(n_sources).and_then(|exchange| feeding.get(exchange)) {
+            Some(sources) => sources.clone(),
+            None => BTreeSet::from([entry]),
+        };
+        for exchange in machine.reach(entry).exchanges {
+            if let Some(sources) = feeding.get_mut(exchange) {
+                sources.extend(&from);
+            }
+        }
+    }
+    feeding
 }
 
 /// What a job's `build` gives.
@@ -209,8 +235,13 @@ impl<C: Context> Machine for Assembled<C> {
             entry.system(&mut System::Absent, &mut self.cx);
         }
         self.focus = Some(focus);
+        self.reach(focus)
+    }
+
+    fn reach(&mut self, entry: usize) -> Reach {
         let mut message = System::Reach(Reach::default());
-        self.tell_all(&mut message);
+        let (entry, cx) = self.entry(entry);
+        entry.system(&mut message, cx);
         match message {
             System::Reach(reach) => reach,
             _ => Reach::default(),

@@ -86,6 +86,10 @@ impl<N> Merge<N> {
             }
             return;
         }
+        // A question about the ways from one entry needs no answer from the others.
+        if matches!(message, System::Reach(_)) {
+            return self.next.system(message, cx);
+        }
         // Each input brings the same message once; what lies behind hears it once, when all have.
         self.heard += 1;
         if self.heard < self.inputs.iter().filter(|arrival| !arrival.absent).count() {
@@ -94,7 +98,7 @@ impl<N> Merge<N> {
         self.heard = 0;
         match message {
             System::NewSplit(loader) => {
-                if let Some(saved) = loader.value::<Saved>(self.id) {
+                if let Some(saved) = loader.value::<Saved>(self.id, "union") {
                     self.watermark_ms = saved.watermark;
                     for (arrival, watermark_ms) in self.inputs.iter_mut().zip(saved.inputs) {
                         arrival.watermark_ms = watermark_ms;
@@ -103,7 +107,7 @@ impl<N> Merge<N> {
             }
             System::CheckPoint(saver) => {
                 let inputs = self.inputs.iter().map(|arrival| arrival.watermark_ms).collect();
-                saver.put_value(self.id, &Saved { inputs, watermark: self.watermark_ms });
+                saver.put_value(self.id, "union", &Saved { inputs, watermark: self.watermark_ms });
             }
             _ => {}
         }

@@ -12,6 +12,20 @@ pub struct NoTime;
 #[derive(Debug, Clone, Copy)]
 pub struct EventTimed;
 
+/// What a stream knows of time: [`NoTime`] or [`EventTimed`].
+pub trait TimeMark {
+    /// Whether it has event time.
+    const TIMED: bool;
+}
+
+impl TimeMark for NoTime {
+    const TIMED: bool = false;
+}
+
+impl TimeMark for EventTimed {
+    const TIMED: bool = true;
+}
+
 /// One element of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rec<K, T> {

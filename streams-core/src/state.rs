@@ -36,6 +36,11 @@ impl OperatorId {
         Self { name: "border", hash: xxh3_64(format!("border {index}").as_bytes()) }
     }
 
+    /// How the keys of the operator's rows begin.
+    fn prefix(self, machine: &[u8]) -> Vec<u8> {
+        [machine, &self.hash.to_be_bytes()].concat()
+    }
+
     /// As in the topology.
     #[must_use]
     pub fn name(&self) -> &'static str {
@@ -80,26 +85,60 @@ impl<'a> Loader<'a> {
         if self.failure.is_some() {
             return;
         }
-        let mut prefix = self.machine.to_vec();
-        prefix.extend_from_slice(&id.hash.to_be_bytes());
-        let skip = prefix.len();
-        let result = self.store.scan(&prefix, &mut |key, value| {
-            visit(key.get(skip..).unwrap_or_default(), value)
-                .map_err(|source| StateError::Decode { operator: id.name.to_owned(), source })
+        let prefix = id.prefix(self.machine);
+        let result = self.store.scan(&prefix, &mut |key, value| match key.get(prefix.len()..) {
+            // The operator's single value is no row of it.
+            None | Some([]) => Ok(()),
+            Some(key) => visit(key, value)
+                .map_err(|source| StateError::Decode { operator: id.name.to_owned(), source }),
         });
         self.failure = result.err();
     }
 
-    /// The operator's single value, kept by [`Saver::put_value`].
-    pub(crate) fn value<T: DeserializeOwned>(&mut self, id: OperatorId) -> Option<T> {
-        let mut found = None;
-        self.rows(id, &mut |key, value| {
-            if key.is_empty() {
-                found = Some(codec::from_slice(value)?);
+    /// The operator's single value, kept by [`Saver::put_value`]; refused where it is that of an operator with
+    /// another `signature`.
+    pub(crate) fn value<T: DeserializeOwned>(&mut self, id: OperatorId, signature: &str) -> Option<T> {
+        if self.failure.is_some() {
+            return None;
+        }
+        match self.read(id, signature) {
+            Ok(value) => value,
+            Err(error) => {
+                self.failure = Some(error);
+                None
             }
-            Ok(())
-        });
-        found
+        }
+    }
+
+    fn read<T: DeserializeOwned>(&self, id: OperatorId, signature: &str) -> Result<Option<T>, StateError> {
+        let Some(bytes) = self.store.get(&id.prefix(self.machine))? else { return Ok(None) };
+        let broken = |source| StateError::Decode { operator: id.name.to_owned(), source };
+        // The signature comes first and alone, since the rest may be of a type that does not decode here.
+        let signed: Signed<'_> = Signed::split(&bytes).map_err(broken)?;
+        if signed.signature != signature {
+            return Err(StateError::Mismatch(format!(
+                "the state of operator `{}` is that of {}, and the job has {signature}; go back to what it was, or name the operator anew with `.named(\"..\")` to begin without its state",
+                id.name, signed.signature
+            )));
+        }
+        codec::from_slice(signed.value).map(Some).map_err(broken)
+    }
+}
+
+/// An operator's single value with the signature in front: its length in two bytes, its text, the value.
+struct Signed<'a> {
+    signature: &'a str,
+    value: &'a [u8],
+}
+
+impl<'a> Signed<'a> {
+    fn split(bytes: &'a [u8]) -> Result<Self, CodecError> {
+        let short = || CodecError::Truncated { at: bytes.len(), what: "an operator's signature" };
+        let (len, rest) = bytes.split_first_chunk::<2>().ok_or_else(short)?;
+        let (text, value) = rest.split_at_checked(usize::from(u16::from_le_bytes(*len))).ok_or_else(short)?;
+        let signature = std::str::from_utf8(text)
+            .map_err(|_| CodecError::Invalid { at: 2, what: "a signature that is no text".to_owned() })?;
+        Ok(Self { signature, value })
     }
 }
 
@@ -109,6 +148,8 @@ pub struct Saver<'a> {
     machine: &'a [u8],
     key: Vec<u8>,
     value: Vec<u8>,
+    /// The operator whose last first row was decoded again.
+    tried: Option<u64>,
     failure: Option<StateError>,
 }
 
@@ -122,7 +163,7 @@ impl<'a> Saver<'a> {
     /// Adds to `delta`, under the rows that start with `machine`.
     #[must_use]
     pub fn new(delta: &'a mut Delta, machine: &'a [u8]) -> Self {
-        Self { delta, machine, key: Vec::new(), value: Vec::new(), failure: None }
+        Self { delta, machine, key: Vec::new(), value: Vec::new(), tried: None, failure: None }
     }
 
     /// The first failure, if any; the delta is then not to be committed.
@@ -135,16 +176,37 @@ impl<'a> Saver<'a> {
 
     /// Sets the row `(tag, key)` of the operator: `tag` are raw bytes in front, so that rows with the same
     /// tag lie together and can be removed together.
-    pub(crate) fn put<K: Serialize, V: Serialize>(&mut self, id: OperatorId, tag: &[u8], key: &K, value: &V) {
+    pub(crate) fn put<K: Serialize, V>(&mut self, id: OperatorId, tag: &[u8], key: &K, value: &V)
+    where
+        V: Serialize + DeserializeOwned,
+    {
         self.start(id, tag);
-        let encoded = codec::key_to_vec(key, &mut self.key);
-        self.finish_put(id, encoded, value);
+        self.value.clear();
+        match codec::key_to_vec(key, &mut self.key).and_then(|()| codec::to_vec(value, &mut self.value)) {
+            Ok(()) => self.delta.put(&self.key, &self.value),
+            Err(source) => return self.fail(id, source),
+        }
+        // A type may encode and not decode (`#[serde(tag)]`, say); that must not wait for the day when the
+        // state is needed.
+        if self.tried != Some(id.hash) {
+            self.tried = Some(id.hash);
+            if let Err(source) = codec::from_slice::<V>(&self.value) {
+                self.failure.get_or_insert(StateError::Decode { operator: id.name.to_owned(), source });
+            }
+        }
     }
 
-    /// Sets the operator's single value.
-    pub(crate) fn put_value<V: Serialize>(&mut self, id: OperatorId, value: &V) {
+    /// Sets the operator's single value; `signature` says what the operator's state is a state of.
+    pub(crate) fn put_value<V: Serialize>(&mut self, id: OperatorId, signature: &str, value: &V) {
         self.start(id, &[]);
-        self.finish_put(id, Ok(()), value);
+        self.value.clear();
+        let text = signature.as_bytes().get(..usize::from(u16::MAX)).unwrap_or(signature.as_bytes());
+        self.value.extend_from_slice(&(text.len() as u16).to_le_bytes());
+        self.value.extend_from_slice(text);
+        match codec::to_vec(value, &mut self.value) {
+            Ok(()) => self.delta.put(&self.key, &self.value),
+            Err(source) => self.fail(id, source),
+        }
     }
 
     /// Removes the row `(tag, key)`.
@@ -164,17 +226,8 @@ impl<'a> Saver<'a> {
 
     fn start(&mut self, id: OperatorId, tag: &[u8]) {
         self.key.clear();
-        self.key.extend_from_slice(self.machine);
-        self.key.extend_from_slice(&id.hash.to_be_bytes());
+        self.key.extend_from_slice(&id.prefix(self.machine));
         self.key.extend_from_slice(tag);
-    }
-
-    fn finish_put<V: Serialize>(&mut self, id: OperatorId, key: Result<(), CodecError>, value: &V) {
-        self.value.clear();
-        match key.and_then(|()| codec::to_vec(value, &mut self.value)) {
-            Ok(()) => self.delta.put(&self.key, &self.value),
-            Err(source) => self.fail(id, source),
-        }
     }
 
     fn fail(&mut self, id: OperatorId, source: CodecError) {

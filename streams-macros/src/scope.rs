@@ -88,8 +88,15 @@ impl Walk<'_> {
         }
         // `{{` is a brace and not a name; what follows the name may be `:` or `}`.
         for part in text.replace("{{", "").split('{').skip(1) {
-            let name: String = part.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            let inside = part.split('}').next().unwrap_or_default();
+            let is_name = |c: char| c.is_alphanumeric() || c == '_';
+            let name: String = inside.chars().take_while(|c| is_name(*c)).collect();
             self.mention(&name, literal.span());
+            // Width and precision may be names, too: `{:>width$.precision$}`.
+            for before in inside.split('$').rev().skip(1) {
+                let start = before.rfind(|c| !is_name(c)).map_or(0, |at| at + 1);
+                self.mention(before.get(start..).unwrap_or_default(), literal.span());
+            }
         }
     }
 
@@ -263,6 +270,14 @@ mod tests {
         check("|f| match f { Some(a) => a, None => b }", &["b"], &[]);
         check("|f| if let Some(a) = f { a } else { 0 }", &[], &[]);
         check("|f| { for a in f { g(a) } }", &[], &[]);
+    }
+
+    #[test]
+    fn reads_width_and_precision() {
+        let expr = syn::parse_str("|f| format!(\"{:>width$.precision$} {f:>0$}\", f.n)").unwrap();
+        let found = find(&expr, &|name| ["width", "precision", "other"].contains(&name));
+        let names: Vec<&str> = found.mentioned.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["precision", "width"]);
     }
 
     #[test]

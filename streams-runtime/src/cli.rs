@@ -18,6 +18,7 @@ use streams_core::topology::Topology;
 
 use crate::deadletter::OnBad;
 use crate::error::{Error, ErrorKind};
+use crate::store::Kind;
 use crate::topology::Rendering;
 use crate::url::Url;
 
@@ -39,6 +40,8 @@ pub(crate) struct RunConfig {
     pub(crate) to: Vec<Url>,
     pub(crate) settings: Settings,
     pub(crate) state: Option<PathBuf>,
+    /// What keeps the state.
+    pub(crate) store: Kind,
     pub(crate) workers: usize,
     pub(crate) checkpoint_interval: Duration,
     pub(crate) dead_letter: Option<PathBuf>,

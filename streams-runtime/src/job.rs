@@ -2,7 +2,7 @@
 
 use streams_core::effects::Effects;
 use streams_core::layout::{Exchanged, Fused};
-use streams_core::machine::{Built, Machine};
+use streams_core::machine::{Built, Machine, feeding};
 use streams_core::plan::{Job, Plan, Settings};
 use streams_core::store::Store;
 use streams_core::topology::Topology;
@@ -60,6 +60,10 @@ impl JobHandle {
         // State does not say that an input has ended, because it may have grown; what its end had to bring
         // forth has come forth already.
         ended.iter().for_each(|&port| machine.end(port));
+        for exchange in dry(machine.as_mut(), ended) {
+            let entry = machine.n_sources() + exchange;
+            machine.end(entry);
+        }
         machine.drain(&mut Effects::default());
         Ok(machine)
     }
@@ -69,6 +73,13 @@ impl JobHandle {
         self.workers > 1
             || self.topology.nodes.iter().any(|node| matches!(node.kind, "try_map" | "aggregate"))
     }
+}
+
+/// The exchanges to which nothing can come any more when the inputs in `ended` have ended, upstream ones first.
+pub(crate) fn dry(machine: &mut dyn Machine, ended: &[usize]) -> Vec<usize> {
+    let feeding = feeding(machine).into_iter().enumerate().rev();
+    let dry = feeding.filter(|(_, ports)| ports.iter().all(|port| ended.contains(port)));
+    dry.map(|(exchange, _)| exchange).collect()
 }
 
 fn build<J: Job>(workers: usize, ports: TextPorts, settings: Settings) -> Built {

@@ -64,6 +64,8 @@ use streams_core::plan::Job;
 
 use error::{Error, ErrorKind};
 
+#[cfg(feature = "sim")]
+pub use streams_core::sim;
 pub use streams_core::{setting, testing, time};
 pub use streams_macros::{record, stream_job};
 
@@ -119,3 +121,8 @@ fn tell(error: &Error) {
         let _ = writeln!(stderr, "error: {error}");
     }
 }
+
+/// The README's programs compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

@@ -74,10 +74,11 @@ fn prepare(job: JobHandle, config: &RunConfig) -> Result<Prepared, Error> {
     // Settings and window sizes are checked here, and the formats of ports are known behind it.
     drop(job.machine()?);
 
-    let store = config.state.as_deref().map(crate::store::open).transpose().map_err(Error::state)?;
+    let store = config.state.as_deref().map(|dir| crate::store::open(dir, config.store)).transpose();
+    let store = store.map_err(Error::state)?;
     let found = store.as_deref().map(Snapshot::load).transpose()?.flatten();
     if let Some(snapshot) = &found {
-        snapshot.admits(topology, &config.settings, config.workers)?;
+        snapshot.admits(topology, config.workers)?;
         if snapshot.fingerprint != topology.fingerprint {
             note("the job's code has changed since the state was written; it goes on with the new code");
         }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::aggregate::{Aggregate, AggregateError, ByRef};
+use crate::aggregate::{Aggregate, AggregateError, ByRef, type_name};
 
 /// An aggregate of one's own over values of type `V`.
 ///
@@ -47,6 +47,10 @@ where
 {
     type State = A::State;
     type Out = A::Out;
+
+    fn signature() -> String {
+        format!("acc({})", type_name::<A>())
+    }
 
     #[inline(always)]
     fn init(&self) -> A::State {

@@ -1,6 +1,6 @@
 //! `avg(|r| r.field)`: the mean as `f64`, from the exact sum.
 
-use crate::aggregate::{Aggregate, AggregateError, ByRef, Number};
+use crate::aggregate::{Aggregate, AggregateError, ByRef, Number, type_name};
 
 /// See [`avg`].
 #[derive(Debug, Clone, Copy)]
@@ -14,6 +14,10 @@ pub fn avg<T, F: Fn(&T) -> R, R: Number>(of: ByRef<T, F, R>) -> Avg<T, F, R> {
 impl<T: 'static, F: Fn(&T) -> R + Send + 'static, R: Number> Aggregate<T> for Avg<T, F, R> {
     type State = (R::Total, u64);
     type Out = f64;
+
+    fn signature() -> String {
+        format!("avg({})", type_name::<R>())
+    }
 
     #[inline(always)]
     fn init(&self) -> Self::State {

@@ -16,6 +16,10 @@ impl<T> Aggregate<T> for Count {
     type State = u64;
     type Out = u64;
 
+    fn signature() -> String {
+        "count".to_owned()
+    }
+
     #[inline(always)]
     fn init(&self) -> u64 {
         0

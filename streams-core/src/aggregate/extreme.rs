@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::aggregate::{Aggregate, AggregateError, ByRef};
+use crate::aggregate::{Aggregate, AggregateError, ByRef, type_name};
 
 /// A type that `min` and `max` take.
 #[diagnostic::on_unimplemented(
@@ -40,6 +40,10 @@ macro_rules! extremes {
         impl<T: 'static, F: Fn(&T) -> R + Send + 'static, R: Extreme> Aggregate<T> for $name<T, F, R> {
             type State = Option<R>;
             type Out = R;
+
+            fn signature() -> String {
+                format!(concat!(stringify!($function), "({})"), type_name::<R>())
+            }
 
             #[inline(always)]
             fn init(&self) -> Option<R> {

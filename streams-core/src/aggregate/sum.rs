@@ -1,6 +1,6 @@
 //! `sum(|r| r.field)`: exact for integers, compensated for floats.
 
-use crate::aggregate::{Aggregate, AggregateError, ByRef, Number};
+use crate::aggregate::{Aggregate, AggregateError, ByRef, Number, type_name};
 
 /// See [`sum`].
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +15,10 @@ pub fn sum<T, F: Fn(&T) -> R, R: Number>(of: ByRef<T, F, R>) -> Sum<T, F, R> {
 impl<T: 'static, F: Fn(&T) -> R + Send + 'static, R: Number> Aggregate<T> for Sum<T, F, R> {
     type State = R::Total;
     type Out = R;
+
+    fn signature() -> String {
+        format!("sum({})", type_name::<R>())
+    }
 
     #[inline(always)]
     fn init(&self) -> R::Total {

@@ -9,6 +9,7 @@ use crate::error::CodecError;
 use crate::key::{self, Key, Shuffled};
 use crate::push::{Push, System};
 use crate::record::Rec;
+use crate::state::OperatorId;
 use crate::time::UNTIMED;
 
 /// The writing end of a shuffle through a topic: one run of encoded records per queue, emptied at each drain.
@@ -77,12 +78,12 @@ impl<K: Key, T: Shuffled, C: Context> Push<Rec<K, T>, C> for Letterbox<K, T> {
             // Records carry the watermark, so it is the same behind a restart; the operators in front tell it
             // again only when it moves.
             System::NewSplit(loader) => {
-                if let Some(saved) = loader.value(OperatorId::border(self.exchange)) {
+                if let Some(saved) = loader.value(OperatorId::border(self.exchange), "border") {
                     self.watermark_ms = saved;
                 }
             }
             System::CheckPoint(saver) => {
-                saver.put_value(OperatorId::border(self.exchange), &self.watermark_ms);
+                saver.put_value(OperatorId::border(self.exchange), "border", &self.watermark_ms);
             }
             _ => {}
         }

@@ -15,14 +15,16 @@ pub struct EventTime<F> {
     id: OperatorId,
     f: F,
     bound_ms: i64,
+    /// There is an event time before this one, whose watermarks mean nothing here.
+    renewed: bool,
     max_ms: i64,
     watermark_ms: i64,
 }
 
 impl<F> EventTime<F> {
-    pub(crate) fn new(f: F, bound_ms: i64) -> Self {
+    pub(crate) fn new(f: F, bound_ms: i64, renewed: bool) -> Self {
         let id = OperatorId::new("event_time");
-        Self { id, f, bound_ms, max_ms: UNTIMED, watermark_ms: UNTIMED }
+        Self { id, f, bound_ms, renewed, max_ms: UNTIMED, watermark_ms: UNTIMED }
     }
 }
 
@@ -45,7 +47,7 @@ impl<K, T, F: Fn(&T) -> i64> Operator<Rec<K, T>> for EventTime<F> {
     }
 
     fn watermark<C: Context, N: Push<Self::Out, C>>(&mut self, at_ms: i64, next: &mut N, cx: &mut C) {
-        if at_ms > self.watermark_ms {
+        if !self.renewed && at_ms > self.watermark_ms {
             self.watermark_ms = at_ms;
             next.watermark(at_ms, cx);
         }
@@ -59,12 +61,14 @@ impl<K, T, F: Fn(&T) -> i64> Operator<Rec<K, T>> for EventTime<F> {
     ) {
         match message {
             System::NewSplit(loader) => {
-                if let Some((max_ms, watermark_ms)) = loader.value(self.id) {
+                if let Some((max_ms, watermark_ms)) = loader.value(self.id, "event_time") {
                     self.max_ms = max_ms;
                     self.watermark_ms = watermark_ms;
                 }
             }
-            System::CheckPoint(saver) => saver.put_value(self.id, &(self.max_ms, self.watermark_ms)),
+            System::CheckPoint(saver) => {
+                saver.put_value(self.id, "event_time", &(self.max_ms, self.watermark_ms))
+            }
             System::Observe(gauges) if self.max_ms != UNTIMED => {
                 let lowest = gauges.watermark_ms.unwrap_or(i64::MAX);
                 gauges.watermark_ms = Some(lowest.min(self.watermark_ms));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::aggregate::Aggregates;
+use crate::aggregate::{Aggregates, type_name};
 use crate::codec;
 use crate::context::Context;
 use crate::key::Key;
@@ -126,7 +126,15 @@ fn is_forgotten(last_ms: i64, ttl_ms: i64, watermark_ms: i64) -> bool {
     watermark_ms.checked_sub(ttl_ms).is_some_and(|oldest_ms| last_ms <= oldest_ms)
 }
 
+/// In front of the key of every row.
+const ROWS: &[u8] = b"r";
+
 impl<K: Key, T, A: Aggregates<T>, F> RunningAggregate<K, T, A, F> {
+    /// What the state is a state of. Another `ttl` goes on with it.
+    fn signature(&self) -> String {
+        format!("running ({}) by {}", A::signature(), type_name::<K>())
+    }
+
     fn sweep(&mut self, ttl_ms: i64) {
         let (watermark_ms, dropped) = (self.watermark_ms, &mut self.dropped);
         self.rows.retain(|key, row| {
@@ -140,7 +148,6 @@ impl<K: Key, T, A: Aggregates<T>, F> RunningAggregate<K, T, A, F> {
     }
 
     fn save(&mut self, saver: &mut Saver<'_>) {
-        const ROWS: &[u8] = b"r";
         for key in self.dropped.drain(..) {
             saver.delete(self.id, ROWS, &key);
         }
@@ -149,7 +156,7 @@ impl<K: Key, T, A: Aggregates<T>, F> RunningAggregate<K, T, A, F> {
             row.saved = true;
             saver.put(self.id, ROWS, key, &row.kept);
         }
-        saver.put_value(self.id, &self.watermark_ms);
+        saver.put_value(self.id, &self.signature(), &self.watermark_ms);
     }
 }
 
@@ -214,12 +221,12 @@ where
     ) {
         match message {
             System::NewSplit(loader) => {
-                let (rows, watermark_ms) = (&mut self.rows, &mut self.watermark_ms);
+                if let Some(watermark_ms) = loader.value(self.id, &self.signature()) {
+                    self.watermark_ms = watermark_ms;
+                }
+                let rows = &mut self.rows;
                 loader.rows(self.id, &mut |key, value| {
-                    let Some((_, key)) = key.split_first() else {
-                        *watermark_ms = codec::from_slice(value)?;
-                        return Ok(());
-                    };
+                    let key = key.get(ROWS.len()..).unwrap_or_default();
                     let kept = codec::from_slice(value)?;
                     rows.insert(codec::key_from_slice(key)?, Row { kept, changed: false, saved: true });
                     Ok(())

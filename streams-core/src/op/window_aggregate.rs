@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
-use crate::aggregate::Aggregates;
+use crate::aggregate::{Aggregates, type_name};
 use crate::bug::{Bug, planted};
 use crate::codec;
 use crate::context::Context;
@@ -92,6 +92,11 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
             dropped: Vec::new(),
             _value: PhantomData,
         }
+    }
+
+    /// What the state is a state of.
+    fn signature(&self) -> String {
+        format!("{} of ({}) by {}", self.spans, A::signature(), type_name::<K>())
     }
 
     /// Makes the pane of `ts` the hot one; `false` when its last window has fired.
@@ -260,12 +265,11 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
     {
         match message {
             System::NewSplit(loader) => {
-                let (panes, watermark_ms) = (&mut self.panes, &mut self.watermark_ms);
+                if let Some(watermark_ms) = loader.value(self.id, &self.signature()) {
+                    self.watermark_ms = watermark_ms;
+                }
+                let panes = &mut self.panes;
                 loader.rows(self.id, &mut |key, value| {
-                    if key.is_empty() {
-                        *watermark_ms = codec::from_slice(value)?;
-                        return Ok(());
-                    }
                     let (start, key) = pane_of(key)?;
                     let pane = panes.entry(start).or_insert_with(|| Pane {
                         rows: HashMap::new(),
@@ -308,7 +312,7 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
                 saver.put(self.id, &tag, key, &slot.state);
             }
         }
-        saver.put_value(self.id, &self.watermark_ms);
+        saver.put_value(self.id, &self.signature(), &self.watermark_ms);
     }
 }
 

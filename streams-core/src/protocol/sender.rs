@@ -79,7 +79,12 @@ impl Sender {
     pub fn state(&self) -> SenderState {
         if planted(Bug::NoOutbox) || planted(Bug::CommitBeforeAcks) {
             let acked = self.next - 1;
-            return SenderState { acked, outbox: Vec::new(), next: self.next, acked_offset: self.acked_offset };
+            return SenderState {
+                acked,
+                outbox: Vec::new(),
+                next: self.next,
+                acked_offset: self.acked_offset,
+            };
         }
         SenderState {
             next: self.next,

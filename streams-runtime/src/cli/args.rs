@@ -22,7 +22,7 @@ pub(crate) const RUN_FLAGS: [(&str, &str); 9] = [
     ("from", "[PORT=]URL"),
     ("to", "[PORT=]URL"),
     ("state", "DIR"),
-    ("store", "redb"),
+    ("store", "redb|rocksdb"),
     ("workers", "N"),
     ("checkpoint-interval", "DURATION"),
     ("dead-letter", "file:PATH"),

@@ -11,6 +11,7 @@ use streams_core::topology::{Node, Topology};
 use super::args::Words;
 use super::{RunConfig, Surroundings, flag, variable};
 use crate::deadletter::OnBad;
+use crate::store::Kind;
 use crate::topology::Rendering;
 use crate::url::{Direction, Place, Url, split_port};
 use crate::wording::nearest;
@@ -43,7 +44,7 @@ pub(crate) fn run(
     let to = outputs(topology, words, problems);
     let settings = settings(topology, words, around, problems);
     let state = words.flags.get("state").map(PathBuf::from);
-    store(words, state.is_some(), problems);
+    let store = store(words, state.is_some(), problems);
     let interval = words
         .flags
         .get("checkpoint-interval")
@@ -65,6 +66,7 @@ pub(crate) fn run(
         to,
         settings,
         state,
+        store,
         workers: workers(words, problems),
         checkpoint_interval,
         dead_letter,
@@ -200,23 +202,34 @@ fn settings(
     given
 }
 
-fn store(words: &Words, with_state: bool, problems: &mut Vec<String>) {
-    match words.flags.get("store").map(String::as_str) {
-        Some("redb") | None if with_state && !cfg!(feature = "redb") => {
+fn store(words: &Words, with_state: bool, problems: &mut Vec<String>) -> Kind {
+    let built: Vec<&str> = Kind::ALL.into_iter().filter(|kind| kind.is_built()).map(Kind::name).collect();
+    let Some(text) = words.flags.get("store") else {
+        if with_state && built.is_empty() {
             problems.push(
                 "--state: this program was built without a store; build it with the feature `redb`"
                     .to_owned(),
             );
         }
-        Some("redb") if !with_state => {
-            problems.push(
-                "--store: there is nothing to store without --state DIR; add it, or leave --store out"
-                    .to_owned(),
-            );
-        }
-        Some("redb") | None => {}
-        Some(other) => problems.push(format!("--store: unknown store `{other}`; this program has `redb`")),
+        return Kind::preferred().unwrap_or(Kind::Redb);
+    };
+    let Some(kind) = Kind::named(text) else {
+        let hint = nearest(text, Kind::ALL.map(Kind::name)).map(|name| format!("did you mean `{name}`?"));
+        let hint = hint.unwrap_or_else(|| format!("this program has `{}`", built.join("` and `")));
+        problems.push(format!("--store: unknown store `{text}`; {hint}"));
+        return Kind::Redb;
+    };
+    if !kind.is_built() {
+        problems.push(format!(
+            "--store: this program was built without the store `{text}`; build it with the feature `{text}`{}",
+            if built.is_empty() { String::new() } else { format!(", or use `{}`", built.join("` or `")) }
+        ));
+    } else if !with_state {
+        problems.push(
+            "--store: there is nothing to store without --state DIR; add it, or leave --store out".to_owned(),
+        );
     }
+    kind
 }
 
 fn workers(words: &Words, problems: &mut Vec<String>) -> usize {

@@ -83,6 +83,7 @@ fn settings(out: &mut String, topology: &Topology) {
             text.push(' ');
         }
         match spec.default {
+            Some("") => text.push_str("[optional] "),
             Some(default) => {
                 let _ = write!(text, "[default:\u{a0}{default}] ");
             }
@@ -114,7 +115,11 @@ fn options(out: &mut String) {
         "write bad records there, one JSON object a line, with place and reason",
     );
     entry(out, "--report FILE", "write the counters of the run there as JSON");
-    entry(out, "--store redb", "the store behind --state [default: redb]");
+    entry(
+        out,
+        "--store redb|rocksdb",
+        "the store behind --state: one file, or a database for state larger than memory; which of them a program has is chosen when it is built [default: redb]",
+    );
     entry(out, "-h, --help", "this text");
     entry(out, "-V, --version", "the version");
     line(out, "");

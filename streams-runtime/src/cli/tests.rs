@@ -85,7 +85,28 @@ fn values() {
             "--state: standard input cannot be read again, so a state could not resume it; read a file, or leave --state out",
         ],
     );
-    check_more("--store rocksdb", &["--store: unknown store `rocksdb`; this program has `redb`"]);
+    check_more("--store rocksbd", &["--store: unknown store `rocksbd`; did you mean `rocksdb`?"]);
+    #[cfg(all(feature = "redb", not(feature = "rocksdb")))]
+    {
+        check_more("--store mysql", &["--store: unknown store `mysql`; this program has `redb`"]);
+        check_more(
+            "--store rocksdb",
+            &[
+                "--store: this program was built without the store `rocksdb`; build it with the feature `rocksdb`, or use `redb`",
+            ],
+        );
+    }
+    #[cfg(all(feature = "redb", feature = "rocksdb"))]
+    {
+        check_more(
+            "--store mysql",
+            &["--store: unknown store `mysql`; this program has `redb` and `rocksdb`"],
+        );
+        check_more(
+            "--store rocksdb",
+            &["--store: there is nothing to store without --state DIR; add it, or leave --store out"],
+        );
+    }
 }
 
 #[test]

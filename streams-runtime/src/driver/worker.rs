@@ -3,7 +3,8 @@
 //! All workers go through the same rounds. In a round each feeds one batch (or none) to its machine; then,
 //! shuffle by shuffle from the one furthest upstream, each sends every other one what is theirs and takes
 //! what it gets in the order of the senders. So what a machine sees depends on the batches and on the number of
-//! workers, never on how threads are scheduled.
+//! workers, never on how threads are scheduled. With several inputs the order of the senders turns by one from
+//! round to round, so that every worker reads every input and a union's event time moves in each of them.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
@@ -15,7 +16,7 @@ use streams_core::store::Delta;
 
 use super::guard;
 use crate::error::Error;
-use crate::job::JobHandle;
+use crate::job::{JobHandle, dry};
 use crate::source::Chunk;
 use crate::undo::{Undo, changes};
 
@@ -32,8 +33,8 @@ pub(crate) struct Share {
 #[derive(Debug)]
 pub(crate) enum Order {
     /// A round; of the batch only the records in front of the limit, where there is one. Behind it the ports
-    /// in `ends` end.
-    Round { share: Option<(Share, Option<usize>)>, ends: Vec<usize> },
+    /// in `ends` end. `first` is the worker that has the first batch.
+    Round { share: Option<(Share, Option<usize>)>, ends: Vec<usize>, first: usize },
     /// The round in which everything ends; `ends` are the ports that are still open.
     End { ends: Vec<usize> },
     /// Give what changed since the last commit.
@@ -70,6 +71,16 @@ pub(crate) struct Worker {
     pub(crate) from: Vec<Receiver<Vec<Parcel>>>,
     /// By shuffle, then by worker: what is waiting to be sent.
     pub(crate) waiting: Vec<Vec<Vec<Parcel>>>,
+    /// Ports that have ended.
+    pub(crate) ended: Vec<usize>,
+}
+
+/// What is the same for all workers in one round.
+struct Turn<'a> {
+    ends: &'a [usize],
+    /// Everything ends.
+    last: bool,
+    first: usize,
 }
 
 impl std::fmt::Debug for Worker {
@@ -95,8 +106,10 @@ impl Worker {
     pub(crate) fn run(mut self, orders: &Receiver<Order>, told: &Sender<Told>) {
         for order in orders {
             let result = match order {
-                Order::Round { share, ends } => self.round(share.as_ref(), &ends, false),
-                Order::End { ends } => self.round(None, &ends, true),
+                Order::Round { share, ends, first } => {
+                    self.round(share.as_ref(), &Turn { ends: &ends, last: false, first })
+                }
+                Order::End { ends } => self.round(None, &Turn { ends: &ends, last: true, first: 0 }),
                 Order::Checkpoint => {
                     let delta = changes(self.machine.as_mut(), self.undo.as_mut(), &self.prefix);
                     delta.map(Told::Changes).map_err(Broken::from)
@@ -117,17 +130,13 @@ impl Worker {
     fn undo(&mut self, ended: &[usize]) -> Result<Told, Error> {
         if let Some(undo) = &self.undo {
             self.machine = undo.restore(&self.job, ended)?;
+            self.ended = ended.to_vec();
         }
         self.waiting.iter_mut().flatten().for_each(Vec::clear);
         Ok(Told::Undone)
     }
 
-    fn round(
-        &mut self,
-        share: Option<&(Share, Option<usize>)>,
-        ends: &[usize],
-        end: bool,
-    ) -> Result<Told, Broken> {
+    fn round(&mut self, share: Option<&(Share, Option<usize>)>, turn: &Turn<'_>) -> Result<Told, Broken> {
         if let Some(undo) = &mut self.undo {
             undo.mark(self.machine.as_mut())?;
         }
@@ -141,23 +150,39 @@ impl Worker {
                 Some((share, limit)) => feed(machine.as_mut(), share, *limit, stop_on_reject),
                 None => Taken::All,
             };
-            ends.iter().for_each(|&port| machine.end(port));
+            turn.ends.iter().for_each(|&port| machine.end(port));
             machine.drain(&mut effects);
             taken
         })?;
         let n_exchanges = self.machine.n_exchanges();
         self.gather(&mut effects, n_exchanges);
+        let dry = self.dried_up(turn);
         for exchange in (0..n_exchanges).rev() {
-            self.exchange(exchange, end, &mut effects, &place)?;
+            self.exchange(exchange, dry.contains(&exchange), turn.first, &mut effects, &place)?;
         }
         let gauges = self.machine.observe();
         Ok(Told::Round { effects, taken, gauges })
+    }
+
+    /// The shuffles to which nothing comes any more behind this round.
+    fn dried_up(&mut self, turn: &Turn<'_>) -> Vec<usize> {
+        if turn.last {
+            return (0..self.machine.n_exchanges()).collect();
+        }
+        if turn.ends.is_empty() {
+            return Vec::new();
+        }
+        let before = dry(self.machine.as_mut(), &self.ended);
+        self.ended.extend(turn.ends);
+        let now = dry(self.machine.as_mut(), &self.ended);
+        now.into_iter().filter(|exchange| !before.contains(exchange)).collect()
     }
 
     fn exchange(
         &mut self,
         exchange: usize,
         end: bool,
+        first: usize,
         effects: &mut Effects,
         place: &dyn Fn() -> String,
     ) -> Result<(), Broken> {
@@ -167,7 +192,8 @@ impl Worker {
             }
         }
         let entry = self.machine.n_sources() + exchange;
-        for from in &self.from {
+        let (behind, front) = self.from.split_at(first.min(self.from.len()));
+        for from in front.iter().chain(behind) {
             let parcels = from.recv().map_err(|_| Broken::Orphaned)?;
             let machine = &mut self.machine;
             guard(place, || {

@@ -21,7 +21,7 @@ use crate::error::Error;
 use crate::job::JobHandle;
 use crate::session::Session;
 use crate::snapshot::machine_prefix;
-use crate::source::{Next, Position};
+use crate::source::{BATCH_RECORDS, Next, Position};
 use crate::undo::Undo;
 
 /// Rounds under way at most.
@@ -30,7 +30,7 @@ const ROUNDS_AHEAD: usize = 4;
 /// What the workers were told and have not answered yet.
 #[derive(Debug)]
 enum Flight {
-    Round { shares: Vec<Share>, ends: Vec<usize>, turn: usize },
+    Round { shares: Vec<Share>, ends: Vec<usize>, turn: usize, first: usize },
     Checkpoint,
 }
 
@@ -46,6 +46,8 @@ pub(crate) struct Workers<'a> {
     threads: Vec<JoinHandle<()>>,
     flights: VecDeque<Flight>,
     watermark_ms: Option<i64>,
+    /// Records dealt out since the job began, those of earlier runs included.
+    dealt: u64,
 }
 
 impl<'a> Workers<'a> {
@@ -56,6 +58,7 @@ impl<'a> Workers<'a> {
         machines: Vec<(Box<dyn Machine>, Option<Undo>)>,
     ) -> Self {
         let n = machines.len();
+        let (ended, session_records) = (session.ended_ports(), session.counters.records_in);
         // channels[sender][receiver], then turned into what each worker holds.
         let mut receivers: Vec<Vec<Receiver<_>>> = (0..n).map(|_| Vec::new()).collect();
         let mut senders: Vec<Vec<Sender<_>>> = Vec::new();
@@ -75,6 +78,7 @@ impl<'a> Workers<'a> {
             threads: Vec::new(),
             flights: VecDeque::new(),
             watermark_ms: None,
+            dealt: session_records,
         };
         for (index, (((machine, undo), to), from)) in
             machines.into_iter().zip(senders).zip(receivers).enumerate()
@@ -88,6 +92,7 @@ impl<'a> Workers<'a> {
                 to,
                 from,
                 waiting: Vec::new(),
+                ended: ended.clone(),
             };
             let (orders, todo) = channel();
             let (answer, told) = channel();
@@ -158,8 +163,8 @@ impl<'a> Workers<'a> {
                 }
             }
             match self.flights.pop_front() {
-                Some(Flight::Round { shares, ends, turn }) => {
-                    self.settle(&shares)?;
+                Some(Flight::Round { shares, ends, turn, first }) => {
+                    self.settle(&shares, first)?;
                     ends.into_iter().for_each(|port| self.session.ended(port));
                     self.session.turn = turn;
                     for Share { port, chunk, .. } in shares {
@@ -189,12 +194,30 @@ impl<'a> Workers<'a> {
     }
 
     fn deal(&mut self, shares: Vec<Share>, ends: Vec<usize>, turn: usize) {
-        for (index, orders) in self.orders.iter().enumerate() {
+        let first = self.first();
+        for (index, orders) in self.in_order(first) {
             // A worker that is gone has left its reason behind; it is found when its answer is collected.
             let share = shares.get(index).map(|share| (share.clone(), None));
-            let _ = orders.send(Order::Round { share, ends: ends.clone() });
+            let _ = orders.send(Order::Round { share, ends: ends.clone(), first });
         }
-        self.flights.push_back(Flight::Round { shares, ends, turn });
+        self.dealt += shares.iter().map(|share| share.chunk.batch.records.len() as u64).sum::<u64>();
+        self.flights.push_back(Flight::Round { shares, ends, turn, first });
+    }
+
+    /// The worker that gets the first batch of the next round. With one input it is always the same; with
+    /// several it changes, by what has been dealt out, so that a run that is resumed goes on alike.
+    fn first(&self) -> usize {
+        let n = self.orders.len() as u64;
+        if self.session.inputs.ports.len() < 2 {
+            return 0;
+        }
+        usize::try_from(self.dealt / (BATCH_RECORDS as u64 * n) % n).unwrap_or(0)
+    }
+
+    /// The workers in the order in which they get the batches of a round.
+    fn in_order(&self, first: usize) -> impl Iterator<Item = (usize, &Sender<Order>)> {
+        let (behind, front) = self.orders.split_at(first.min(self.orders.len()));
+        front.iter().chain(behind).enumerate()
     }
 
     fn order_all(&self, order: impl Fn() -> Order) {
@@ -218,7 +241,8 @@ impl<'a> Workers<'a> {
         }))
     }
 
-    fn collect_round(&mut self) -> Result<Answers, Error> {
+    /// The answers in the order of the batches, of which the worker `first` had the first.
+    fn collect_round(&mut self, first: usize) -> Result<Answers, Error> {
         let mut answers = Vec::new();
         for told in self.collect()? {
             if let Told::Round { effects, taken, gauges } = told {
@@ -226,6 +250,8 @@ impl<'a> Workers<'a> {
                 answers.push((effects, taken));
             }
         }
+        let turned = first.min(answers.len());
+        answers.rotate_left(turned);
         Ok(answers)
     }
 
@@ -239,11 +265,11 @@ impl<'a> Workers<'a> {
         Ok(all)
     }
 
-    fn settle(&mut self, shares: &[Share]) -> Result<(), Error> {
-        let answers = self.collect_round()?;
+    fn settle(&mut self, shares: &[Share], first: usize) -> Result<(), Error> {
+        let answers = self.collect_round(first)?;
         let rejected = answers.iter().any(|(effects, _)| !effects.rejects.is_empty());
         if self.session.on_bad == OnBad::Stop && rejected {
-            return Err(self.stop(shares, &answers)?);
+            return Err(self.stop(shares, first, &answers)?);
         }
         self.write(answers, shares)?;
         for Share { port, chunk, .. } in shares {
@@ -263,10 +289,10 @@ impl<'a> Workers<'a> {
     fn end(&mut self) -> Result<(), Error> {
         let ends: Vec<usize> = open_ports(self.session);
         self.order_all(|| Order::End { ends: ends.clone() });
-        let answers = self.collect_round()?;
+        let answers = self.collect_round(0)?;
         let rejected = answers.iter().any(|(effects, _)| !effects.rejects.is_empty());
         if self.session.on_bad == OnBad::Stop && rejected {
-            return Err(self.stop(&[], &answers)?);
+            return Err(self.stop(&[], 0, &answers)?);
         }
         self.write(answers, &[])?;
         ends.into_iter().for_each(|port| self.session.ended(port));
@@ -274,7 +300,7 @@ impl<'a> Workers<'a> {
     }
 
     /// Commits everything in front of the first bad record of a round; the result is the error to end with.
-    fn stop(&mut self, shares: &[Share], answers: &Answers) -> Result<Error, Error> {
+    fn stop(&mut self, shares: &[Share], turned: usize, answers: &Answers) -> Result<Error, Error> {
         self.undo()?;
         // The first one in the order of the input; workers behind it may have stopped as well.
         let first = answers.iter().enumerate().find_map(|(worker, (_, taken))| match taken {
@@ -286,7 +312,7 @@ impl<'a> Workers<'a> {
         let mut reject = effects.clone().find_map(|effects| effects.rejects.first().cloned());
         let mut fed = None;
         if let Some((worker, index, share)) = source {
-            let kept = self.rerun(shares, worker, index)?;
+            let kept = self.rerun(shares, turned, worker, index)?;
             if kept.iter().all(|(effects, _)| effects.rejects.is_empty()) {
                 self.write(kept, shares)?;
                 for Share { port, chunk, .. } in shares.iter().take(worker) {
@@ -326,15 +352,21 @@ impl<'a> Workers<'a> {
         self.collect().map(drop)
     }
 
-    /// The round again, with what lies in front of the record `index` of the worker's batch only.
-    fn rerun(&mut self, shares: &[Share], worker: usize, index: usize) -> Result<Answers, Error> {
-        for (at, orders) in self.orders.iter().enumerate() {
-            let share = shares.get(at).filter(|_| at <= worker);
-            let limit = (at == worker).then_some(index);
+    /// The round again, with what lies in front of the record `index` of the batch number `batch` only.
+    fn rerun(
+        &mut self,
+        shares: &[Share],
+        first: usize,
+        batch: usize,
+        index: usize,
+    ) -> Result<Answers, Error> {
+        for (at, orders) in self.in_order(first) {
+            let share = shares.get(at).filter(|_| at <= batch);
+            let limit = (at == batch).then_some(index);
             let share = share.map(|share| (share.clone(), limit));
-            let _ = orders.send(Order::Round { share, ends: Vec::new() });
+            let _ = orders.send(Order::Round { share, ends: Vec::new(), first });
         }
-        self.collect_round()
+        self.collect_round(first)
     }
 }
 

@@ -60,6 +60,19 @@ fn strict(flows: Stream<Flow>, #[arg(default = "900")] limit: u64) -> Stream<Tot
         .try_map(|t| if t.total > limit { Err("too much") } else { Ok(t.clone()) })
 }
 
+/// Two inputs, each with a time of its own, in windows together.
+#[stream_job]
+fn joined(left: Stream<Flow>, right: Stream<Flow>) -> Stream<Total> {
+    let left = left.event_time(|f| f.at, out_of_order(secs(5)));
+    let right = right.event_time(|f| f.at, out_of_order(secs(5)));
+    left.union(right).key_by(|f| f.host.clone()).window(tumbling(secs(10))).aggregate(Total {
+        host: key(),
+        from: window_start(),
+        total: sum(|f| f.out_flow),
+        count: count(),
+    })
+}
+
 /// Two inputs, two outputs.
 #[stream_job]
 fn pair(left: Stream<Flow>, right: Stream<Flow>) -> (Stream<Flow>, Stream<Total>) {
@@ -78,6 +91,7 @@ fn main() -> ExitCode {
         Ok("echo") => streams_runtime::main(echo),
         Ok("strict") => streams_runtime::main(strict),
         Ok("pair") => streams_runtime::main(pair),
+        Ok("joined") => streams_runtime::main(joined),
         _ => streams_runtime::main(traffic),
     }
 }

@@ -11,4 +11,5 @@ mod mistakes;
 mod outputs;
 mod program;
 mod resume;
+mod stores;
 mod workers;

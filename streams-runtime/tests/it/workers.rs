@@ -44,3 +44,50 @@ fn two_inputs() {
     assert_eq!(sorted(&first.0), sorted(&one.0));
     assert_eq!(sorted(&first.1), sorted(&one.1));
 }
+
+/// Every worker reads every input, so windows behind a union fire while records come in, whatever the number of
+/// workers.
+#[test]
+fn a_union_moves_on_in_every_worker() {
+    let place = Place::new("joined");
+    place.write("l.jsonl", flows(20_000, 30));
+    place.write("r.jsonl", flows(20_000, 30));
+    // A garbage line at the end stops the job; what is written then fired before.
+    place.write("bad.jsonl", format!("{}garbage\n", flows(20_000, 30)));
+    let run = |right: &str, to: &str, workers: u32| {
+        place.run(&format!(
+            "run --from left=file:l.jsonl --from right=file:{right} --to file:{to} --on-bad stop --workers {workers}"
+        ))
+    };
+    assert_eq!(run("r.jsonl", "one", 1).code, Some(0));
+    let one = place.read("one");
+    for workers in [1, 2, 3, 4] {
+        assert_eq!(run("r.jsonl", "all", workers).code, Some(0));
+        assert_eq!(sorted(&place.read("all")), sorted(&one), "{workers} workers");
+        let stopped = run("bad.jsonl", "fired", workers);
+        assert_eq!(stopped.code, Some(1), "{}", stopped.stderr);
+        let (fired, all) = (place.read("fired").lines().count(), one.lines().count());
+        assert!(fired * 10 > all * 7, "{workers} workers: {fired} of {all} rows before the end");
+    }
+}
+
+/// An input that has ended holds back nobody, in no worker and behind no shuffle.
+#[test]
+fn an_ended_input_holds_nothing_back() {
+    let place = Place::new("joined");
+    place.write("l.jsonl", flows(100, 30));
+    place.write("r.jsonl", flows(20_000, 30));
+    place.write("bad.jsonl", format!("{}garbage\n", flows(20_000, 30)));
+    let run = |right: &str, to: &str, workers: u32| {
+        place.run(&format!(
+            "run --from left=file:l.jsonl --from right=file:{right} --to file:{to} --on-bad stop --workers {workers}"
+        ))
+    };
+    assert_eq!(run("r.jsonl", "one", 1).code, Some(0));
+    let all = place.read("one").lines().count();
+    for workers in [1, 2, 3] {
+        assert_eq!(run("bad.jsonl", "fired", workers).code, Some(1));
+        let fired = place.read("fired").lines().count();
+        assert!(fired * 10 > all * 7, "{workers} workers: {fired} of {all} rows before the end");
+    }
+}

@@ -12,6 +12,16 @@ pub(super) struct Spans {
     pane_ms: i64,
 }
 
+impl std::fmt::Display for Spans {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.size_ms == self.slide_ms {
+            write!(f, "windows of {} ms", self.size_ms)
+        } else {
+            write!(f, "windows of {} ms every {} ms", self.size_ms, self.slide_ms)
+        }
+    }
+}
+
 impl Spans {
     pub(super) fn new((size_ms, slide_ms): (i64, i64)) -> Self {
         Self { size_ms, slide_ms, pane_ms: greatest_common_divisor(size_ms, slide_ms) }

@@ -61,11 +61,7 @@ impl Worker {
         let snapshot = Box::new(Snapshot {
             offset: self.offset,
             last_id: self.last_id,
-            reader: if planted(Bug::HighOutsideSnapshot) {
-                Default::default()
-            } else {
-                self.reader.state()
-            },
+            reader: if planted(Bug::HighOutsideSnapshot) { Default::default() } else { self.reader.state() },
             senders: self.senders.iter().map(|(target, sender)| (*target, sender.state())).collect(),
             idle: self.idle,
             ended: self.ended,

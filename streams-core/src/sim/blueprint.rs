@@ -1,0 +1,169 @@
+//! A job as the simulator sees it: how its machines are made, which stages it has, what its ports take.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use serde::de::DeserializeOwned;
+
+use super::draw::{self, Draw};
+use crate::effects::OutputBatch;
+use crate::error::BuildError;
+use crate::layout::{Fused, Layout, Sharded};
+use crate::machine::{Built, Machine};
+use crate::plan::{Job, Plan, Settings};
+use crate::ports::{Input, Output, Ports, Sink, Source};
+use crate::protocol::ids::{Stage, Topic};
+
+/// Makes one record of a port's type.
+pub(crate) type Make = fn(&mut Draw<'_>) -> Result<String, String>;
+
+/// A job without its type.
+#[derive(Clone)]
+pub(crate) struct Blueprint {
+    fused: fn(Fused, Json, Settings) -> Built,
+    sharded: fn(Sharded, Json, Settings) -> Built,
+    settings: Settings,
+    /// By input port.
+    pub(crate) makers: Vec<Make>,
+    pub(crate) n_sources: usize,
+    pub(crate) n_outputs: usize,
+    pub(crate) stages: Vec<StagePlan>,
+    /// Whether results depend on nothing but the set of the records, as long as none is late.
+    pub(crate) order_free: bool,
+}
+
+/// One stage: an entry of the machine.
+#[derive(Debug, Clone)]
+pub(crate) struct StagePlan {
+    /// The stages that send here.
+    pub(crate) upstream: Vec<Stage>,
+    /// What it sends to.
+    pub(crate) topics: Vec<Topic>,
+}
+
+impl Blueprint {
+    pub(crate) fn of<J: Job>(settings: &Settings) -> Result<Self, BuildError> {
+        let mut blueprint = Self {
+            fused: build::<J, Fused>,
+            sharded: build::<J, Sharded>,
+            settings: settings.clone(),
+            makers: Vec::new(),
+            n_sources: J::TOPOLOGY.sources().count(),
+            n_outputs: J::TOPOLOGY.sinks().count(),
+            stages: Vec::new(),
+            // A running aggregate gives a result with each record, in whatever order they come.
+            order_free: !J::TOPOLOGY.nodes.iter().any(|node| node.text.contains("running")),
+        };
+        let ports = Json::default();
+        let machine = (blueprint.sharded)(Sharded { n_queues: Vec::new() }, ports.clone(), settings.clone())?;
+        let mut makers = ports.makers.borrow().clone();
+        makers.sort_by_key(|(index, _)| *index);
+        blueprint.makers = makers.into_iter().map(|(_, make)| make).collect();
+        let n_entries = machine.n_sources() + machine.n_exchanges();
+        let mut reaches = Vec::new();
+        for entry in 0..n_entries {
+            let sharded = Sharded { n_queues: Vec::new() };
+            let mut machine = (blueprint.sharded)(sharded, Json::default(), settings.clone())?;
+            reaches.push(machine.focus(entry));
+        }
+        let n_sources = blueprint.n_sources;
+        for entry in 0..n_entries {
+            let sends_here = |other: &usize| {
+                let reach = reaches.get(*other);
+                entry >= n_sources && reach.is_some_and(|r| r.exchanges.contains(&(entry - n_sources)))
+            };
+            let upstream = (0..n_entries).filter(sends_here).map(|other| Stage(other as u16)).collect();
+            let reach = reaches.get(entry).cloned().unwrap_or_default();
+            let exchanges = reach.exchanges.iter().map(|x| Topic::Of(Stage((n_sources + x) as u16)));
+            let outputs = reach.outputs.iter().map(|output| Topic::Output(*output as u16));
+            blueprint.stages.push(StagePlan { upstream, topics: exchanges.chain(outputs).collect() });
+        }
+        Ok(blueprint)
+    }
+
+    /// How many shuffles there are.
+    pub(crate) fn n_exchanges(&self) -> usize {
+        self.stages.len() - self.n_sources
+    }
+
+    /// The machine of one stage, for one of its splits.
+    pub(crate) fn machine(&self, stage: Stage, n_queues: &[usize]) -> Box<dyn Machine> {
+        let sharded = Sharded { n_queues: n_queues.to_vec() };
+        let built = (self.sharded)(sharded, Json::default(), self.settings.clone());
+        let mut machine = built.expect("it was built before with the same settings");
+        machine.focus(usize::from(stage.0));
+        machine
+    }
+
+    /// The whole job as one machine.
+    pub(crate) fn whole(&self) -> Box<dyn Machine> {
+        let built = (self.fused)(Fused, Json::default(), self.settings.clone());
+        built.expect("it was built before with the same settings")
+    }
+
+    /// The output ports that something reaches.
+    pub(crate) fn outputs(&self) -> BTreeSet<Topic> {
+        let topics = self.stages.iter().flat_map(|stage| &stage.topics);
+        topics.filter(|topic| matches!(topic, Topic::Output(_))).copied().collect()
+    }
+}
+
+fn build<J: Job, L: Layout>(layout: L, ports: Json, settings: Settings) -> Built {
+    J::build(Plan::new::<J>(layout, ports, settings))
+}
+
+/// Ports that read and write JSON, one record a line.
+#[derive(Default, Clone)]
+pub(crate) struct Json {
+    makers: Rc<RefCell<Vec<(usize, Make)>>>,
+}
+
+impl Ports for Json {
+    type Source<T: Input> = JsonSource;
+    type Sink<T: Output> = Lines;
+
+    fn source<T: Input>(&mut self, index: usize, _name: &'static str) -> JsonSource {
+        self.makers.borrow_mut().push((index, draw::json::<T>));
+        JsonSource
+    }
+
+    fn sink<T: Output>(&mut self, _index: usize, _name: &'static str) -> Lines {
+        Lines::default()
+    }
+}
+
+pub(crate) struct JsonSource;
+
+impl<T: DeserializeOwned> Source<T> for JsonSource {
+    fn decode(&mut self, bytes: &[u8]) -> Result<T, String> {
+        serde_json::from_slice(bytes).map_err(|error| error.to_string())
+    }
+}
+
+/// Results as lines, not yet fetched.
+#[derive(Default)]
+pub(crate) struct Lines {
+    batch: OutputBatch,
+}
+
+impl<T: Output> Sink<T> for Lines {
+    fn accept(&mut self, _ts: i64, value: T) {
+        let start = self.batch.bytes.len();
+        if let Err(error) = serde_json::to_writer(&mut self.batch.bytes, &value) {
+            self.batch.bytes.truncate(start);
+            self.batch.error.get_or_insert(error.to_string());
+            return;
+        }
+        self.batch.bytes.push(b'\n');
+        self.batch.records += 1;
+    }
+
+    fn drain(&mut self, out: &mut OutputBatch) {
+        out.records += std::mem::take(&mut self.batch.records);
+        out.bytes.append(&mut self.batch.bytes);
+        if out.error.is_none() {
+            out.error = self.batch.error.take();
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! What a split must do: a fresh machine and a reader run over the content of its queue, message by message,
+//! without senders, checkpoints, crashes or owners.
+
+use std::collections::BTreeMap;
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::log::Queue;
+use super::store::Rows;
+use crate::batch::{Batch, RawBatch, RawRecord};
+use crate::bug;
+use crate::codec;
+use crate::effects::Effects;
+use crate::machine::Machine;
+use crate::protocol::frame::{Frame, Item};
+use crate::protocol::ids::{Stage, Target, Topic};
+use crate::protocol::reader::{Accepted, Reader, ReaderState};
+use crate::protocol::snapshot::{Counters, Snapshot};
+use crate::protocol::worker::{ROWS, Role};
+use crate::store::{Delta, Store};
+use crate::time::UNTIMED;
+
+/// The infinite sequence that a split sends to one queue, as far as it is known.
+#[derive(Debug)]
+pub(crate) struct Out {
+    pub(crate) items: Vec<Item>,
+    /// By number of items: the largest watermark that covers no more than these.
+    pub(crate) watermarks: Vec<i64>,
+}
+
+impl Out {
+    fn new() -> Self {
+        Self { items: Vec::new(), watermarks: vec![UNTIMED] }
+    }
+
+    fn push(&mut self, item: Item) {
+        self.items.push(item);
+        let last = self.watermarks.last().copied().unwrap_or(UNTIMED);
+        self.watermarks.push(last);
+    }
+
+    fn watermark(&mut self, at_ms: i64) {
+        if let Some(last) = self.watermarks.last_mut() {
+            *last = at_ms.max(*last);
+        }
+    }
+}
+
+/// The parts of a split's state, each as a number, so that a difference has a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct State {
+    pub(crate) rows: u64,
+    pub(crate) reader: u64,
+    pub(crate) numbers: u64,
+    pub(crate) counters: Counters,
+}
+
+impl State {
+    /// The state that a snapshot and its rows hold.
+    pub(crate) fn of(snapshot: &Snapshot, rows: &Rows) -> Self {
+        let numbers = snapshot.senders.iter().map(|(target, sender)| (*target, sender.next));
+        Self {
+            rows: rows.sum,
+            reader: reader_hash(&snapshot.reader),
+            numbers: numbers_hash(numbers),
+            counters: snapshot.counters,
+        }
+    }
+
+    /// What differs, in words.
+    pub(crate) fn difference(&self, other: &Self) -> String {
+        let mut parts = Vec::new();
+        if self.rows != other.rows {
+            parts.push("rows of operators".to_owned());
+        }
+        if self.reader != other.reader {
+            parts.push("what was seen of each sender".to_owned());
+        }
+        if self.numbers != other.numbers {
+            parts.push("next numbers".to_owned());
+        }
+        if self.counters != other.counters {
+            parts.push(format!("counters {:?} instead of {:?}", self.counters, other.counters));
+        }
+        parts.join(", ")
+    }
+}
+
+fn reader_hash(reader: &ReaderState) -> u64 {
+    let mut bytes = Vec::new();
+    match codec::to_vec(reader, &mut bytes) {
+        Ok(()) => xxh3_64_with_seed(&bytes, 2),
+        Err(_) => 0,
+    }
+}
+
+fn numbers_hash(numbers: impl Iterator<Item = (Target, u64)>) -> u64 {
+    numbers.fold(0, |sum, (target, next)| {
+        let topic = match target.topic {
+            Topic::Of(stage) => u64::from(stage.0),
+            Topic::Output(output) => 1 << 16 | u64::from(output),
+        };
+        super::random::mix(sum ^ next, topic << 16 | u64::from(target.queue))
+    })
+}
+
+/// The reference of one split.
+pub(crate) struct Reference {
+    role: Role,
+    machine: Box<dyn Machine>,
+    reader: Reader,
+    /// Whether the start offset is known.
+    pub(crate) started: bool,
+    first: Option<u64>,
+    /// The next message.
+    pub(crate) offset: u64,
+    pub(crate) out: BTreeMap<Target, Out>,
+    counters: Counters,
+    rows: Rows,
+    pub(crate) idle: bool,
+    pub(crate) ended: bool,
+    /// State by offset, idleness and end.
+    states: BTreeMap<(u64, bool, bool), State>,
+    /// A message behind which something is missing: nobody may read it.
+    pub(crate) gap: Option<u64>,
+    effects: Effects,
+}
+
+impl Reference {
+    pub(crate) fn new(role: Role, machine: Box<dyn Machine>) -> Self {
+        let topics = role.targets.iter();
+        let targets = topics.flat_map(|&(topic, n)| (0..n).map(move |queue| Target { topic, queue }));
+        let out = targets.map(|target| (target, Out::new())).collect();
+        let reader = Reader::new(role.incarnation, role.upstream.clone(), ReaderState::default());
+        Self {
+            role,
+            machine,
+            reader,
+            started: false,
+            first: None,
+            offset: 0,
+            out,
+            counters: Counters::default(),
+            rows: Rows::default(),
+            idle: false,
+            ended: false,
+            states: BTreeMap::new(),
+            gap: None,
+            effects: Effects::default(),
+        }
+    }
+
+    /// Whether its numbers are fixed by commits and not by its queue alone.
+    pub(crate) fn is_held(&self) -> bool {
+        self.role.held
+    }
+
+    pub(crate) fn is_source(&self) -> bool {
+        self.role.upstream.is_empty()
+    }
+
+    /// Snapshot 0 was committed.
+    pub(crate) fn start(&mut self, offset: u64) {
+        self.started = true;
+        self.first = Some(offset);
+        self.offset = offset;
+        bug::without(|| {
+            // What the machine says of an empty store.
+            let _ = self.machine.new_split(&Rows::default(), ROWS);
+            self.record();
+        });
+    }
+
+    /// The state at this place, if the reference has been there.
+    pub(crate) fn state(&self, offset: u64, idle: bool, ended: bool) -> Option<&State> {
+        self.states.get(&(offset, idle, ended))
+    }
+
+    /// Goes on to `offset`.
+    pub(crate) fn advance_to(&mut self, queue: &Queue, offset: u64) {
+        while self.offset < offset.min(queue.end()) && self.gap.is_none() {
+            self.advance(queue);
+        }
+    }
+
+    /// Goes on until `target` has `n` items and a watermark of at least `at_ms` behind them, or the queue ends.
+    pub(crate) fn advance_until(&mut self, queue: &Queue, target: Target, n: u64, at_ms: i64) {
+        loop {
+            let reached = self.out.get(&target).is_none_or(|out| {
+                let watermark = out.watermarks.get(n as usize).copied();
+                out.items.len() as u64 >= n
+                    && watermark.is_some_and(|has| has >= at_ms || out.items.len() as u64 > n)
+            });
+            if reached || self.gap.is_some() {
+                return;
+            }
+            if self.offset < queue.end() {
+                self.advance(queue);
+            } else if self.is_source() && queue.closed && !self.ended {
+                self.end();
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// A commit said that the source is idle at this place.
+    pub(crate) fn fall_idle(&mut self) {
+        self.idle = true;
+        self.tell(&Item::Idle);
+        self.record();
+    }
+
+    /// The source's queue has ended here.
+    pub(crate) fn end(&mut self) {
+        bug::without(|| {
+            self.finish();
+            self.record();
+        });
+    }
+
+    fn finish(&mut self) {
+        self.machine.end(self.entry());
+        self.gather();
+        self.tell(&Item::End);
+        self.ended = true;
+    }
+
+    fn entry(&self) -> usize {
+        usize::from(self.role.split.stage.0)
+    }
+
+    fn advance(&mut self, queue: &Queue) {
+        bug::without(|| {
+            let at = self.offset as usize;
+            let Some(message) = queue.messages.get(at) else { return };
+            match queue.frames.get(at) {
+                Some(Some(frame)) => self.take_frame(frame),
+                _ => self.take_raw(&message.body),
+            }
+            if self.gap.is_none() {
+                self.offset += 1;
+                self.record();
+            }
+        });
+    }
+
+    fn take_raw(&mut self, body: &[u8]) {
+        if std::mem::take(&mut self.idle) {
+            self.tell(&Item::Active);
+        }
+        let end = body.len() as u32;
+        let records = vec![RawRecord { start: 0, end, line: 0, offset: self.offset }];
+        let batch = RawBatch { bytes: body.to_vec(), records };
+        self.counters.records_in += 1;
+        self.machine.feed(self.entry(), Batch::Raw { batch: &batch, from: 0, stop_on_reject: false });
+        self.gather();
+    }
+
+    fn take_frame(&mut self, frame: &Frame) {
+        let mut accepted = Vec::new();
+        if self.reader.read(frame, &mut accepted).is_err() {
+            self.gap = Some(self.offset);
+            return;
+        }
+        let entry = self.entry();
+        for step in accepted {
+            match step {
+                Accepted::Watermark(at_ms) => self.machine.watermark(entry, at_ms),
+                Accepted::Record(bytes) => {
+                    self.counters.records_in += 1;
+                    self.machine.feed(entry, Batch::Encoded(&[(UNTIMED, bytes)]));
+                }
+                Accepted::AllIdle => {
+                    self.gather();
+                    self.tell(&Item::Idle);
+                }
+                Accepted::Awake => {
+                    self.gather();
+                    self.tell(&Item::Active);
+                }
+                Accepted::AllEnded => self.finish(),
+            }
+        }
+        self.gather();
+    }
+
+    fn tell(&mut self, item: &Item) {
+        for (_, out) in self.out.iter_mut().filter(|(target, _)| matches!(target.topic, Topic::Of(_))) {
+            out.push(item.clone());
+        }
+    }
+
+    fn gather(&mut self) {
+        let mut effects = std::mem::take(&mut self.effects);
+        self.machine.drain(&mut effects);
+        self.counters.late += std::mem::take(&mut effects.late);
+        self.counters.dead_letter += effects.rejects.drain(..).count() as u64;
+        let n_sources = self.machine.n_sources();
+        for (exchange, runs) in effects.runs.iter_mut().enumerate() {
+            let topic = Topic::Of(Stage((n_sources + exchange) as u16));
+            for (queue, run) in runs.iter_mut().enumerate() {
+                let Some(out) = self.out.get_mut(&Target { topic, queue: queue as u16 }) else { continue };
+                for record in run.records() {
+                    self.counters.records_out += 1;
+                    out.push(Item::Data(record.to_vec()));
+                }
+                out.watermark(run.watermark_ms);
+                run.bytes.clear();
+                run.len = 0;
+            }
+        }
+        for (output, batch) in effects.outputs.iter_mut().enumerate() {
+            let topic = Topic::Output(output as u16);
+            let found = self.role.targets.iter().find(|(other, _)| *other == topic);
+            let n_queues = found.map_or(1, |(_, n)| *n);
+            let target = Target { topic, queue: self.role.split.queue % n_queues };
+            if let Some(out) = self.out.get_mut(&target) {
+                for line in batch.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+                    self.counters.records_out += 1;
+                    out.push(Item::Data(line.to_vec()));
+                }
+            }
+            batch.bytes.clear();
+            batch.records = 0;
+        }
+        self.effects = effects;
+    }
+
+    /// Keeps the state at this place.
+    fn record(&mut self) {
+        let mut delta = Delta::new();
+        let _ = self.machine.checkpoint(&mut delta, ROWS);
+        let _ = self.rows.commit(&delta);
+        let numbers = self.out.iter().map(|(target, out)| (*target, out.items.len() as u64 + 1));
+        let state = State {
+            rows: self.rows.sum,
+            reader: reader_hash(&self.reader.state()),
+            numbers: numbers_hash(numbers),
+            counters: Counters { duplicates: self.reader.duplicates, ..self.counters },
+        };
+        self.states.insert((self.offset, self.idle, self.ended), state);
+    }
+
+    /// What it has counted up to here.
+    pub(crate) fn counters(&self) -> Counters {
+        Counters { duplicates: self.reader.duplicates, ..self.counters }
+    }
+
+    /// Where the split began, once that is committed.
+    pub(crate) fn first_offset(&self) -> Option<u64> {
+        self.first
+    }
+}

@@ -1,0 +1,138 @@
+//! The simulated remote store: one row per split with its token, version and snapshot, and the rows of its
+//! operators. Transactions are whole or not at all, unless a bug is planted.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::bug::{Bug, planted};
+use crate::error::StateError;
+use crate::protocol::ids::Token;
+use crate::store::{Delta, Store, Visit, Write, prefix};
+
+/// Rows with a hash over their set, kept up to date with every write.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Rows {
+    rows: BTreeMap<Vec<u8>, Vec<u8>>,
+    pub(crate) sum: u64,
+}
+
+fn row_hash(key: &[u8], value: &[u8]) -> u64 {
+    xxh3_64_with_seed(value, xxh3_64_with_seed(key, 1))
+}
+
+impl Rows {
+    /// Applies the first `n` writes.
+    pub(crate) fn apply(&mut self, delta: &Delta, n: usize) {
+        for write in delta.writes().take(n) {
+            match write {
+                Write::Put { key, value } => {
+                    self.sum = self.sum.wrapping_add(row_hash(key, value));
+                    match self.rows.get_mut(key) {
+                        Some(old) => {
+                            self.sum = self.sum.wrapping_sub(row_hash(key, old));
+                            old.clear();
+                            old.extend_from_slice(value);
+                        }
+                        None => drop(self.rows.insert(key.to_vec(), value.to_vec())),
+                    }
+                }
+                Write::Delete { key } => {
+                    if let Some(old) = self.rows.remove(key) {
+                        self.sum = self.sum.wrapping_sub(row_hash(key, &old));
+                    }
+                }
+                Write::DeletePrefix { prefix } => {
+                    for (key, old) in self.rows.extract_if(prefix::range(prefix), |_, _| true) {
+                        self.sum = self.sum.wrapping_sub(row_hash(&key, &old));
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Store for Rows {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StateError> {
+        Ok(self.rows.get(key).cloned())
+    }
+
+    fn scan(&self, prefix: &[u8], visit: &mut Visit<'_>) -> Result<(), StateError> {
+        self.rows
+            .range::<[u8], _>((Bound::Included(prefix), Bound::Unbounded))
+            .take_while(|(key, _)| key.starts_with(prefix))
+            .try_for_each(|(key, value)| visit(key, value))
+    }
+
+    fn commit(&mut self, delta: &Delta) -> Result<(), StateError> {
+        self.apply(delta, usize::MAX);
+        Ok(())
+    }
+}
+
+/// One split's part of the store.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SplitRow {
+    pub(crate) token: Option<Token>,
+    /// The tokens that the raises since the last commit replaced: a failover may bring them back.
+    undo: Vec<Option<Token>>,
+    pub(crate) version: u64,
+    fingerprint: u64,
+    clean: bool,
+    /// The encoded snapshot.
+    pub(crate) snapshot: Option<Vec<u8>>,
+    pub(crate) rows: Rows,
+}
+
+/// A transaction as it reaches the store.
+#[derive(Debug, Clone)]
+pub(crate) struct Transaction {
+    pub(crate) token: Token,
+    pub(crate) version: u64,
+    pub(crate) snapshot: Vec<u8>,
+    pub(crate) delta: Delta,
+    pub(crate) clean: bool,
+}
+
+impl SplitRow {
+    /// Raises the token; `None` where other code did not leave the split clean.
+    pub(crate) fn raise(&mut self, fingerprint: u64, nonce: u64) -> Option<Token> {
+        if self.token.is_some() && self.fingerprint != fingerprint && !self.clean {
+            return None;
+        }
+        let token = Token { epoch: self.token.map_or(0, |token| token.epoch) + 1, nonce };
+        self.undo.push(self.token.replace(token));
+        self.fingerprint = fingerprint;
+        self.clean = false;
+        Some(token)
+    }
+
+    /// Whether token and version are those that the transaction expects.
+    pub(crate) fn matches(&self, transaction: &Transaction) -> bool {
+        let token = self.token.is_some_and(|token| {
+            token == transaction.token || (planted(Bug::NoNonce) && token.epoch == transaction.token.epoch)
+        });
+        token && (self.version == transaction.version || planted(Bug::NoVersion))
+    }
+
+    /// Commits the transaction with the first `n` writes of its delta.
+    pub(crate) fn write(&mut self, transaction: &Transaction, n: usize) {
+        self.version += 1;
+        self.undo.clear();
+        self.clean = transaction.clean;
+        self.snapshot = Some(transaction.snapshot.clone());
+        self.rows.apply(&transaction.delta, n);
+    }
+
+    /// A failover to a replica that had not heard of the newest raise.
+    pub(crate) fn fail_over(&mut self) -> bool {
+        match self.undo.pop() {
+            Some(before) => {
+                self.token = before;
+                true
+            }
+            None => false,
+        }
+    }
+}

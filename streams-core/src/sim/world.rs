@@ -1,0 +1,486 @@
+//! The simulated world: instances with their workers, the log, the store, and what is under way between them.
+//!
+//! Each step does one thing that can happen next: an action takes effect at its server, an answer arrives, a
+//! record is produced, a fault strikes. A crash may therefore fall between any effect and its answer.
+
+use std::collections::BTreeMap;
+
+use super::blueprint::Blueprint;
+use super::log::Log;
+use super::plan::{Fault, RunPlan};
+use super::random::{Random, mix};
+use super::reference::Reference;
+use super::report::{Tally, Trace, Violation};
+use super::store::{Rows, SplitRow, Transaction};
+use crate::protocol::frame::Frame;
+use crate::protocol::ids::{Incarnation, Split, Stage, Target, Token, Topic};
+use crate::protocol::snapshot::Snapshot;
+use crate::protocol::worker::{Action, CommitOutcome, Event, Failed, Role, Stop, Worker};
+
+mod check;
+mod faults;
+mod finish;
+mod perform;
+
+/// The life of the job.
+pub(crate) const INCARNATION: Incarnation = Incarnation(7);
+
+/// One split and where its queue is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SplitPlace {
+    pub(crate) split: Split,
+    pub(crate) place: usize,
+    pub(crate) original: bool,
+}
+
+#[derive(Debug, Default)]
+struct Instance {
+    clock_ms: u64,
+    /// It stands still until this step.
+    paused_until: u32,
+}
+
+/// A worker and what the world knows of it.
+struct Slot {
+    worker: Worker,
+    instance: usize,
+    split: usize,
+    token: Option<Token>,
+    /// Fresh looks in a row that found the end of the queue, there.
+    looks: (u64, u32),
+}
+
+/// An action under way.
+struct Op {
+    worker: u32,
+    split: usize,
+    action: Action,
+    /// Only where a bug is planted: the rows as they were when the split was about to be taken.
+    early: Option<Box<Rows>>,
+}
+
+/// What a worker will hear.
+enum Answer {
+    Raised(Token),
+    Refused,
+    Row(Option<(u64, Vec<u8>)>),
+    Resolved(u64),
+    Loaded(Box<Rows>),
+    Polled { from: u64, n: usize, min: u64, max: u64, before: Option<u64>, closed: bool, fresh: bool },
+    Sent { target: Target, offset: Option<u64> },
+    Tailed { target: Target, last: u64 },
+    Committed(CommitOutcome),
+    Observed { token: Token, version: u64 },
+    Failed(Failed),
+}
+
+/// What takes effect later, although its sender has given up or died.
+enum Landing {
+    Send { target: Target, frame: Frame },
+    Commit { worker: u32, split: usize, transaction: Transaction, snapshot: Box<Snapshot> },
+}
+
+/// Everything.
+pub(crate) struct World<'a> {
+    blueprint: &'a Blueprint,
+    plan: &'a RunPlan,
+    random: Random,
+    pub(crate) log: Log,
+    rows: Vec<SplitRow>,
+    splits: Vec<SplitPlace>,
+    index: BTreeMap<Split, usize>,
+    pub(crate) references: Vec<Reference>,
+    /// How many queues each source port has now.
+    source_queues: Vec<usize>,
+    instances: Vec<Instance>,
+    slots: BTreeMap<u32, Slot>,
+    next_worker: u32,
+    ops: Vec<Op>,
+    answers: Vec<(u32, Answer)>,
+    landings: Vec<Landing>,
+    actions: Vec<Action>,
+    /// Rows that were read before the token was raised, where that bug is planted.
+    early: BTreeMap<u32, Box<Rows>>,
+    /// What the broker's own tools believe, by split.
+    reported: Vec<u64>,
+    /// By source queue place: the numbers of its records in the order of production.
+    produced: Vec<(usize, u64, usize)>,
+    next_input: usize,
+    next_fault: usize,
+    /// Faults that wait for their next victim.
+    armed: Vec<Fault>,
+    store_away_until: u32,
+    log_away_until: u32,
+    /// Whether something happened that may leave an output twice in its topic.
+    doubtful: bool,
+    /// The log lost a message: the job has to stop, and cannot finish.
+    pub(crate) lossy: bool,
+    /// A worker noticed that.
+    noticed: bool,
+    grown: bool,
+    quiet_since: Option<u32>,
+    /// By place: how far anybody has read.
+    read_to: BTreeMap<usize, u64>,
+    pub(crate) step: u32,
+    pub(crate) tally: Tally,
+    pub(crate) trace: Trace,
+    violation: Option<Violation>,
+}
+
+/// How many steps a fleet may take to finish when nothing goes wrong any more.
+const QUIET_STEPS: u32 = 60_000;
+
+impl<'a> World<'a> {
+    pub(crate) fn new(blueprint: &'a Blueprint, plan: &'a RunPlan, trace: Trace) -> Self {
+        let mut world = Self {
+            blueprint,
+            plan,
+            random: Random::new(plan.schedule),
+            log: Log::default(),
+            rows: Vec::new(),
+            splits: Vec::new(),
+            index: BTreeMap::new(),
+            references: Vec::new(),
+            source_queues: plan.shape.source_queues.clone(),
+            instances: (0..plan.shape.n_instances).map(|_| Instance::default()).collect(),
+            slots: BTreeMap::new(),
+            next_worker: 0,
+            ops: Vec::new(),
+            answers: Vec::new(),
+            landings: Vec::new(),
+            actions: Vec::new(),
+            early: BTreeMap::new(),
+            reported: Vec::new(),
+            produced: Vec::new(),
+            next_input: 0,
+            next_fault: 0,
+            armed: Vec::new(),
+            store_away_until: 0,
+            log_away_until: 0,
+            doubtful: false,
+            lossy: false,
+            noticed: false,
+            grown: false,
+            quiet_since: None,
+            read_to: BTreeMap::new(),
+            step: 0,
+            tally: Tally::default(),
+            trace,
+            violation: None,
+        };
+        for stage in 0..blueprint.stages.len() {
+            for queue in 0..world.n_queues(Stage(stage as u16)) {
+                world.add_split(Split { stage: Stage(stage as u16), queue: queue as u16 }, true);
+            }
+        }
+        for topic in blueprint.outputs() {
+            for queue in 0..plan.shape.output_queues {
+                world.log.add(Target { topic, queue: queue as u16 });
+            }
+        }
+        for _ in 0..plan.shape.n_before {
+            world.produce();
+        }
+        world.close();
+        world
+    }
+
+    fn n_queues(&self, stage: Stage) -> usize {
+        let stage = usize::from(stage.0);
+        match stage.checked_sub(self.blueprint.n_sources) {
+            None => self.source_queues.get(stage).copied().unwrap_or(1),
+            Some(exchange) => self.plan.shape.shuffle_queues.get(exchange).copied().unwrap_or(1),
+        }
+    }
+
+    fn add_split(&mut self, split: Split, original: bool) {
+        let place = self.log.add(Target { topic: Topic::Of(split.stage), queue: split.queue });
+        let source = usize::from(split.stage.0) < self.blueprint.n_sources;
+        self.index.insert(split, self.splits.len());
+        self.splits.push(SplitPlace { split, place, original: original && source });
+        self.rows.push(SplitRow::default());
+        self.reported.push(0);
+        let mut role = self.role(split, original && source);
+        // As a worker does.
+        role.held |= source && role.idle_after_ms.is_some();
+        let machine = self.blueprint.machine(split.stage, &self.plan.shape.shuffle_queues);
+        self.references.push(Reference::new(role, machine));
+    }
+
+    fn role(&self, split: Split, original: bool) -> Role {
+        let stage = self.blueprint.stages.get(usize::from(split.stage.0));
+        let stage = stage.expect("splits are made for the stages of the job");
+        let n_queues = |topic: &Topic| match topic {
+            Topic::Of(stage) => self.n_queues(*stage),
+            Topic::Output(_) => self.plan.shape.output_queues,
+        };
+        Role {
+            split,
+            incarnation: INCARNATION,
+            upstream: stage.upstream.clone(),
+            targets: stage.topics.iter().map(|topic| (*topic, n_queues(topic) as u16)).collect(),
+            held: self.plan.shape.held,
+            original,
+            siblings: (0..self.n_queues(split.stage) as u16).collect(),
+            fingerprint: 1,
+            idle_after_ms: stage.upstream.is_empty().then_some(self.plan.shape.idle_after_ms).flatten(),
+            settle_ms: 2_000,
+        }
+    }
+
+    fn place_of(&self, split: usize) -> SplitPlace {
+        *self.splits.get(split).expect("splits are numbered as they are made")
+    }
+
+    fn row(&mut self, split: usize) -> &mut SplitRow {
+        self.rows.get_mut(split).expect("each split has a row")
+    }
+
+    /// Runs to the end.
+    pub(crate) fn run(&mut self) -> Option<Violation> {
+        while self.violation.is_none() && !self.noticed {
+            self.step += 1;
+            self.tally.steps += 1;
+            self.strike();
+            self.act();
+            if self.quiet_since.is_none() && self.is_calm() {
+                self.calm();
+            }
+            if let Some(since) = self.quiet_since {
+                if self.step % 8 == 0 && self.is_finished() {
+                    break;
+                }
+                if self.step - since > QUIET_STEPS {
+                    if !self.lossy {
+                        let open: Vec<String> = self.open_splits();
+                        self.fail("I17", format!("no quiescence; open: {}", open.join(", ")));
+                    }
+                    break;
+                }
+            }
+        }
+        if self.violation.is_none() && !self.lossy {
+            self.finish();
+        }
+        self.violation.take()
+    }
+
+    fn fail(&mut self, invariant: &'static str, text: String) {
+        let step = self.step;
+        self.violation.get_or_insert(Violation { invariant, text, step });
+    }
+
+    fn note(&mut self, kind: u64, a: u64, text: impl FnOnce() -> String) {
+        let step = self.step;
+        self.trace.note(mix(kind, a), step, text);
+    }
+
+    fn is_paused(&self, instance: usize) -> bool {
+        self.instances.get(instance).is_some_and(|instance| instance.paused_until > self.step)
+    }
+
+    /// Does the next thing.
+    fn act(&mut self) {
+        let quiet = self.quiet_since.is_some();
+        match self.random.below(100) {
+            0..10 if self.produce() => {}
+            10..16 => self.check_point(),
+            16..26 => self.adopt(),
+            26..29 if !self.landings.is_empty() => self.land(),
+            29..60 if quiet && !self.landings.is_empty() => self.land(),
+            _ => self.proceed(),
+        }
+    }
+
+    /// Lets one action take effect, or one answer arrive.
+    fn proceed(&mut self) {
+        let n = self.ops.len() + self.answers.len();
+        if n == 0 {
+            return;
+        }
+        let start = self.random.below(n);
+        for probe in 0..n {
+            let at = (start + probe) % n;
+            if at < self.ops.len() {
+                if self.is_ready(at) {
+                    let op = self.ops.swap_remove(at);
+                    return self.perform(op);
+                }
+            } else if let Some((worker, _)) = self.answers.get(at - self.ops.len()) {
+                let instance = self.slots.get(worker).map(|slot| slot.instance);
+                if instance.is_none_or(|instance| !self.is_paused(instance)) {
+                    let (worker, answer) = self.answers.swap_remove(at - self.ops.len());
+                    return self.answer(worker, &answer);
+                }
+            }
+        }
+    }
+
+    /// Whether it makes sense to let this action take effect now: a poll waits for something to read.
+    fn is_ready(&mut self, at: usize) -> bool {
+        let Some(op) = self.ops.get(at) else { return false };
+        let Action::Poll { offset } = op.action else { return true };
+        let Some(slot) = self.slots.get(&op.worker) else { return true };
+        let waits = !slot.worker.is_done();
+        let queue = self.log.queue(self.place_of(op.split).place);
+        let looks = waits && (queue.closed || self.plan.shape.idle_after_ms.is_some());
+        queue.end() != offset || (looks && self.random.below(4) == 0)
+    }
+
+    /// Puts the next record of the input into its queue.
+    fn produce(&mut self) -> bool {
+        let Some(input) = self.plan.inputs.get(self.next_input) else { return false };
+        let n_queues = self.source_queues.get(input.port).copied().unwrap_or(1).max(1);
+        let split = Split { stage: Stage(input.port as u16), queue: (input.queue % n_queues) as u16 };
+        let Some(&index) = self.index.get(&split) else { return false };
+        let place = self.place_of(index).place;
+        let body = input.json.clone().into_bytes();
+        let offset = self.log.append(place, i64::from(self.step), body, None);
+        self.produced.push((index, offset, self.next_input));
+        self.next_input += 1;
+        self.tally.records += 1;
+        self.note(1, place as u64, || format!("record {offset} into {split:?}: {}", input.json));
+        self.close();
+        true
+    }
+
+    /// Behind the last record the sources are closed.
+    fn close(&mut self) {
+        if self.next_input == self.plan.inputs.len() {
+            let sources = self
+                .splits
+                .iter()
+                .filter(|place| usize::from(place.split.stage.0) < self.blueprint.n_sources);
+            for place in sources.map(|place| place.place).collect::<Vec<_>>() {
+                self.log.queue_mut(place).closed = true;
+            }
+        }
+    }
+
+    fn check_point(&mut self) {
+        let Some(worker) = self.any_worker() else { return };
+        self.note(2, u64::from(worker), || format!("w{worker}: time for a checkpoint"));
+        self.tell(worker, Event::CheckPoint);
+    }
+
+    /// Some worker whose instance runs.
+    fn any_worker(&mut self) -> Option<u32> {
+        let n = self.random.below(self.slots.len());
+        let (worker, slot) = self.slots.iter().nth(n)?;
+        (!self.is_paused(slot.instance)).then_some(*worker)
+    }
+
+    /// Starts a worker for a split that nobody works on.
+    fn adopt(&mut self) {
+        let n = self.random.below(self.splits.len());
+        let works = |slot: &Slot| slot.split == n && !self.is_paused(slot.instance);
+        if self.slots.values().any(works) {
+            return;
+        }
+        let instance = self.random.below(self.instances.len());
+        if !self.is_paused(instance) {
+            self.take(n, instance);
+        }
+    }
+
+    /// Starts a worker on an instance.
+    fn take(&mut self, split: usize, instance: usize) {
+        let place = self.place_of(split);
+        let others = self.slots.values().filter(|slot| slot.split == split).count();
+        if others > 0 {
+            self.tally.zombies += 1;
+            self.doubtful = true;
+        }
+        if self.rows.get(split).is_some_and(|row| row.token.is_some()) {
+            self.tally.takeovers += 1;
+        }
+        let worker = self.next_worker;
+        self.next_worker += 1;
+        self.note(3, (split as u64) << 8 | instance as u64, || {
+            format!("instance {instance} takes {:?} as w{worker}", place.split)
+        });
+        let role = self.role(place.split, place.original);
+        let machine = self.blueprint.machine(place.split.stage, &self.plan.shape.shuffle_queues);
+        let mut actions = std::mem::take(&mut self.actions);
+        let slot = Slot {
+            worker: Worker::new(role, machine, &mut actions),
+            instance,
+            split,
+            token: None,
+            looks: (0, 0),
+        };
+        self.slots.insert(worker, slot);
+        self.enqueue(worker, split, &mut actions);
+        self.actions = actions;
+    }
+
+    /// Tells a worker something and takes what it wants.
+    fn tell(&mut self, worker: u32, event: Event<'_>) {
+        let mut actions = std::mem::take(&mut self.actions);
+        let tick = 1 + self.random.below(4) as u64;
+        if let Some(slot) = self.slots.get_mut(&worker) {
+            let split = slot.split;
+            if let Some(instance) = self.instances.get_mut(slot.instance) {
+                instance.clock_ms += tick;
+                slot.worker.step(event, instance.clock_ms, &mut actions);
+            }
+            self.enqueue(worker, split, &mut actions);
+        }
+        self.actions = actions;
+    }
+
+    fn enqueue(&mut self, worker: u32, split: usize, actions: &mut Vec<Action>) {
+        for action in actions.drain(..) {
+            match action {
+                Action::Stop(why) => self.stopped(worker, split, &why),
+                Action::Report { offset } => {
+                    if let Some(reported) = self.reported.get_mut(split) {
+                        *reported = offset.max(*reported);
+                    }
+                }
+                action => {
+                    let early = self.early_rows(split, &action);
+                    self.ops.push(Op { worker, split, action, early });
+                }
+            }
+        }
+    }
+
+    fn stopped(&mut self, worker: u32, split: usize, why: &Stop) {
+        let slot = self.slots.remove(&worker);
+        self.note(4, u64::from(worker), || format!("w{worker} stops: {why:?}"));
+        let owns = slot.is_some_and(|slot| {
+            slot.token.is_some() && self.rows.get(split).is_some_and(|row| row.token == slot.token)
+        });
+        match why {
+            Stop::Fenced => {}
+            Stop::Released => {
+                let commits = |op: &Op| op.worker == worker && matches!(op.action, Action::Commit { .. });
+                let heard = |(other, answer): &(u32, Answer)| {
+                    *other == worker && matches!(answer, Answer::Committed(_))
+                };
+                if self.ops.iter().any(commits) || self.answers.iter().any(heard) {
+                    self.fail("I12", format!("w{worker} gave its split away while a commit was under way"));
+                }
+            }
+            Stop::Gap(_) | Stop::Lost { .. } if self.lossy => self.noticed = true,
+            // What a fenced owner has not read yet may be gone.
+            Stop::Lost { .. } if !owns => {}
+            Stop::Gap(gap) => self.fail("I2", format!("w{worker}: {gap}")),
+            Stop::Lost { offset, min, max } => {
+                self.fail("I3", format!("w{worker}: offset {offset} is not in {min}..={max} as it was"));
+            }
+            Stop::Unclean => self.fail("I15", format!("w{worker}: the split is not clean")),
+            Stop::Broken(text) => self.fail("I4", format!("w{worker}: {text}")),
+        }
+    }
+}
+
+impl std::fmt::Debug for World<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("World")
+            .field("seed", &self.plan.seed)
+            .field("step", &self.step)
+            .finish_non_exhaustive()
+    }
+}

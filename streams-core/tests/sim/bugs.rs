@@ -1,0 +1,44 @@
+//! Each planted bug is found, and by which run.
+
+use streams_core::plan::Job;
+use streams_core::sim::{Bug, Sim, Violation, sim};
+
+use crate::jobs::{late, traffic, two_shuffles, union_of_two};
+
+/// How many runs may pass before a bug is found.
+const MOST: u64 = 500;
+
+fn search<J: Job>(runs: Sim<J>, bug: Bug) -> Option<(u64, Violation)> {
+    runs.seeds(MOST).plant(bug).first_violation()
+}
+
+#[test]
+fn each_planted_bug_is_found() {
+    let mut missed = Vec::new();
+    println!("{:>3} {:<22} {:>5} {:<14} found by", "no.", "bug", "seeds", "job");
+    for bug in Bug::ALL {
+        // The job whose shape the bug needs, and the first that finds it.
+        let searches: [(&str, &dyn Fn() -> Option<(u64, Violation)>); 4] = [
+            ("traffic", &|| search(sim(traffic), bug)),
+            ("two_shuffles", &|| search(sim(two_shuffles), bug)),
+            ("union_of_two", &|| search(sim(union_of_two), bug)),
+            ("late", &|| search(sim(late), bug)),
+        ];
+        let found =
+            searches.iter().filter_map(|(job, search)| search().map(|(seed, found)| (seed, *job, found)));
+        match found.min_by_key(|(seed, ..)| *seed) {
+            Some((seed, job, violation)) => {
+                let text: String = violation.text.chars().take(90).collect();
+                let name = format!("{bug:?}");
+                let number = bug.number();
+                println!("{number:>3} {name:<22} {:>5} {job:<14} {}: {text}", seed + 1, violation.invariant);
+            }
+            None => {
+                println!("{:>3} {:<22} NOT FOUND", bug.number(), format!("{bug:?}"));
+                missed.push(bug);
+            }
+        }
+    }
+    println!("{} of {} planted bugs found", Bug::ALL.len() - missed.len(), Bug::ALL.len());
+    assert!(missed.is_empty(), "not found: {missed:?}");
+}

@@ -1,0 +1,31 @@
+//! Each job for as many seeds as were asked for.
+
+use streams_core::sim::sim;
+
+use crate::jobs::{late, stateless, traffic, two_shuffles, union_of_two};
+use crate::{seeds, show};
+
+#[test]
+fn one_shuffle() {
+    show("traffic", &sim(traffic).seeds(seeds()).run());
+}
+
+#[test]
+fn no_shuffle() {
+    show("stateless", &sim(stateless).seeds(seeds()).run());
+}
+
+#[test]
+fn two_shuffles_in_a_row() {
+    show("two_shuffles", &sim(two_shuffles).seeds(seeds()).run());
+}
+
+#[test]
+fn two_sources() {
+    show("union_of_two", &sim(union_of_two).seeds(seeds()).run());
+}
+
+#[test]
+fn late_records_are_an_output() {
+    show("late", &sim(late).seeds(seeds()).run());
+}
