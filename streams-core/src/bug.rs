@@ -1,12 +1,16 @@
 //! The planted bugs: known mistakes that the simulator must find, each behind a switch of its own.
 //!
 //! Without the feature `sim` no switch exists and every question is answered with `false` at compile time. The
-//! numbers are those of the list in the project's protocol.
+//! numbers up to 30 are those of the list in the project's protocol; the others are mistakes that the simulator
+//! found in this code.
 
 /// A mistake that can be planted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
-#[cfg_attr(not(feature = "sim"), expect(dead_code, reason = "the simulator plants the others"))]
+#[cfg_attr(
+    not(feature = "sim"),
+    expect(dead_code, unreachable_pub, reason = "the simulator shows it and plants the others")
+)]
 #[non_exhaustive]
 pub enum Bug {
     /// A reader drops or takes whole messages.
@@ -59,6 +63,18 @@ pub enum Bug {
     CountersOutside = 29,
     /// A fenced owner's position is where the next one begins.
     FencedReports = 30,
+    /// A machine runs on rows that were read after its split was taken from it.
+    LoadNotVerified = 31,
+    /// Only the idle marks of a source that may be idle are held, and not what stands before and behind them.
+    IdleNotHeld = 32,
+    /// Records carry no watermark from before a restart.
+    BorderForgets = 33,
+    /// A commit that matches no row is taken for one of another owner.
+    NoRowIsFenced = 34,
+    /// Event time of a held stage leaves before its commit.
+    HeldMarkEarly = 35,
+    /// A split is left clean although an earlier owner sent more than was made again.
+    CleanBehindTail = 36,
 }
 
 #[cfg(not(feature = "sim"))]
@@ -68,10 +84,7 @@ pub(crate) const fn planted(_bug: Bug) -> bool {
 }
 
 #[cfg(feature = "sim")]
-pub use switch::{plant, without};
-
-#[cfg(feature = "sim")]
-pub(crate) use switch::planted;
+pub(crate) use switch::{plant, planted, without};
 
 #[cfg(feature = "sim")]
 mod switch {
@@ -85,7 +98,7 @@ mod switch {
 
     impl Bug {
         /// All of them.
-        pub const ALL: [Self; 25] = [
+        pub const ALL: [Self; 31] = [
             Self::MessageNumbers,
             Self::TwoInFlight,
             Self::GapAccepted,
@@ -111,6 +124,12 @@ mod switch {
             Self::RemoveNotJoined,
             Self::CountersOutside,
             Self::FencedReports,
+            Self::LoadNotVerified,
+            Self::IdleNotHeld,
+            Self::BorderForgets,
+            Self::NoRowIsFenced,
+            Self::HeldMarkEarly,
+            Self::CleanBehindTail,
         ];
 
         /// Its number in the list.
@@ -121,7 +140,7 @@ mod switch {
     }
 
     /// Plants a bug in this thread, or takes it out.
-    pub fn plant(bug: Option<Bug>) {
+    pub(crate) fn plant(bug: Option<Bug>) {
         PLANTED.set(bug);
     }
 
@@ -132,7 +151,7 @@ mod switch {
     }
 
     /// Runs `f` as if nothing were planted: what the others are compared with has no bug.
-    pub fn without<R>(f: impl FnOnce() -> R) -> R {
+    pub(crate) fn without<R>(f: impl FnOnce() -> R) -> R {
         let before = PLANTED.replace(None);
         let result = f();
         PLANTED.set(before);

@@ -27,7 +27,13 @@ impl Cx {
     /// A record failed in `operator`; `value` is how it looked there, as JSON, where it can be shown.
     #[cold]
     pub(crate) fn reject(&mut self, operator: &'static str, error: String, value: Option<String>) {
-        self.rejects.push(Reject { origin: self.origin, operator, error, value });
+        self.rejects.push(Reject { origin: self.origin, operator, error, value, key: None });
+    }
+
+    /// The result of a key failed in `operator`; it belongs to no single record.
+    #[cold]
+    pub(crate) fn reject_result(&mut self, operator: &'static str, error: String, key: Option<String>) {
+        self.rejects.push(Reject { origin: self.origin, operator, error, value: None, key });
     }
 }
 

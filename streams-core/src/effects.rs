@@ -22,6 +22,8 @@ pub struct Reject {
     pub error: String,
     /// The record as JSON, where the source's bytes are not at hand.
     pub value: Option<String>,
+    /// The key as JSON, where not a record but the result of a whole key failed.
+    pub key: Option<String>,
 }
 
 /// Encoded results of one output port.

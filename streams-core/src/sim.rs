@@ -36,6 +36,7 @@ use crate::plan::{Job, Settings};
 
 mod blueprint;
 mod draw;
+mod exhaustive;
 mod log;
 mod plan;
 mod random;
@@ -51,8 +52,10 @@ use report::Trace;
 use world::World;
 
 pub use crate::bug::Bug;
+pub use exhaustive::Exhausted;
 pub use plan::Generator;
 pub use report::{Failure, Report, Tally, Violation};
+pub use world::choices::Budget;
 
 /// Simulates `job`; say how much, then [`Sim::run`].
 #[must_use]
@@ -278,6 +281,21 @@ impl<J: Job> Sim<J> {
             world.run();
             world.source_streams()
         })
+    }
+
+    /// Goes through every order of events on two instances with one queue for each topic, or through `most`
+    /// states of it.
+    ///
+    /// # Errors
+    /// A run that breaks an invariant.
+    ///
+    /// # Panics
+    /// As [`Self::try_run`].
+    pub fn exhaust(&self, budget: Budget, most: u64) -> Result<Exhausted, Box<Failure>> {
+        let blueprint = self.blueprint().unwrap_or_else(|error| panic!("{error}"));
+        let plan = exhaustive::tiny(self.plan(self.first, &blueprint).inputs, &blueprint);
+        let _planted = Planted::new(self.bug);
+        exhaustive::explore(&blueprint, &plan, budget, most)
     }
 
     fn blueprint(&self) -> Result<Blueprint, BuildError> {

@@ -1,5 +1,7 @@
 //! What operators say when state is not theirs, and what a second event time does.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use streams_core::error::StateError;
 use streams_core::layout::Fused;
 use streams_core::machine::Machine;

@@ -52,7 +52,7 @@ pub(crate) struct RunConfig {
 /// Where the job is called from.
 pub(crate) struct Surroundings<'a> {
     /// Looks up a variable of the environment.
-    pub(crate) env: &'a dyn Fn(&str) -> Option<String>,
+    pub(crate) env: &'a dyn Fn(&str) -> Option<OsString>,
     /// How the program was called, for examples.
     pub(crate) program: String,
 }

@@ -4,6 +4,7 @@
 //! its URL, so it is settled while the machine is built and read from [`Shapes`] afterwards. Splitting bytes
 //! into records is not done here but in [`crate::source`].
 
+pub(crate) mod asks;
 pub(crate) mod decode;
 pub(crate) mod encode;
 

@@ -25,6 +25,7 @@ pub(crate) struct Committer {
     done: Receiver<Result<(), Error>>,
     thread: Option<JoinHandle<()>>,
     busy: bool,
+    failed: bool,
 }
 
 impl Committer {
@@ -39,7 +40,7 @@ impl Committer {
                 }
             }
         });
-        Self { work: Some(work), done, thread: Some(thread), busy: false }
+        Self { work: Some(work), done, thread: Some(thread), busy: false, failed: false }
     }
 
     /// Whether a commit is still under way; an error is that of the last one.
@@ -48,6 +49,7 @@ impl Committer {
             match self.done.try_recv() {
                 Ok(result) => {
                     self.busy = false;
+                    self.failed |= result.is_err();
                     result?;
                 }
                 Err(TryRecvError::Empty) => {}
@@ -59,7 +61,17 @@ impl Committer {
 
     /// Waits for the commit under way.
     pub(crate) fn wait(&mut self) -> Result<(), Error> {
-        if std::mem::take(&mut self.busy) { self.done.recv().map_err(|_| gone())? } else { Ok(()) }
+        if !std::mem::take(&mut self.busy) {
+            return Ok(());
+        }
+        let result = self.done.recv().map_err(|_| gone()).flatten();
+        self.failed |= result.is_err();
+        result
+    }
+
+    /// Whether everything that was begun has become durable, once that is known.
+    pub(crate) fn is_sound(&mut self) -> bool {
+        self.wait().is_ok() && !self.failed
     }
 
     /// Begins a commit, behind the one under way.

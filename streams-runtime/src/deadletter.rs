@@ -55,6 +55,8 @@ struct Letter<'a> {
     operator: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<serde_json::Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<serde_json::Value>,
     error: &'a str,
 }
 
@@ -97,10 +99,11 @@ impl<'a> Bad<'a> {
 
     /// Its beginning, as text.
     pub(crate) fn shown(&self) -> String {
-        match (self.record, &self.reject.value) {
-            (Some((_, _, bytes)), _) => excerpt(bytes, 80),
-            (None, Some(value)) => excerpt(value.as_bytes(), 80),
-            (None, None) => String::new(),
+        match (self.record, &self.reject.value, &self.reject.key) {
+            (_, _, Some(key)) => format!("key {}", excerpt(key.as_bytes(), 80)),
+            (Some((_, _, bytes)), ..) => excerpt(bytes, 80),
+            (None, Some(value), None) => excerpt(value.as_bytes(), 80),
+            (None, None, None) => String::new(),
         }
     }
 
@@ -110,6 +113,7 @@ impl<'a> Bad<'a> {
         let by_operator = self.input.is_none_or(|input| input.port != self.reject.operator);
         // Without the source's bytes the value is what there is to show.
         let value = self.reject.value.as_ref().filter(|_| raw.is_none());
+        let parsed = |json: &String| serde_json::from_str(json).unwrap_or_else(|_| json.as_str().into());
         Letter {
             port: self.input.map(|input| input.port),
             file: self.input.map(Input::shown),
@@ -118,7 +122,8 @@ impl<'a> Bad<'a> {
             raw: text,
             raw_base64: raw.filter(|_| text.is_none()).map(base64),
             operator: by_operator.then_some(self.reject.operator),
-            value: value.map(|json| serde_json::from_str(json).unwrap_or_else(|_| json.as_str().into())),
+            value: value.map(parsed),
+            key: self.reject.key.as_ref().map(parsed),
             error: &self.reject.error,
         }
     }
@@ -141,7 +146,7 @@ impl DeadLetters {
                 let mut line = serde_json::to_vec(&bad.letter())
                     .expect("a letter is made of texts and numbers, which always have a JSON form");
                 line.push(b'\n');
-                writer.write(&line)?;
+                writer.write(&line, 1)?;
                 Ok(None)
             }
             (OnBad::DeadLetter | OnBad::Stop, None) => {
@@ -196,6 +201,7 @@ mod tests {
             operator: "check",
             error: "too big".to_owned(),
             value: Some("{\"a\":1}".to_owned()),
+            key: None,
         };
         let letter = serde_json::to_string(&Bad::new(&reject, None).letter()).unwrap();
         assert_eq!(letter, r#"{"operator":"check","value":{"a":1},"error":"too big"}"#);

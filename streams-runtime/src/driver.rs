@@ -29,7 +29,7 @@ pub(crate) fn guard<T>(place: &dyn Fn() -> String, call: impl FnOnce() -> T) -> 
         let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let text = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned());
         ErrorKind::Panic(format!(
-            "the job's code panicked: {text}; while it worked on {}\nthe last checkpoint stands, nothing of this batch was written; correct the code and run it again",
+            "the job's code panicked: {text}; while it worked on {}\nthe last checkpoint stands; correct the code and run it again",
             place()
         ))
         .into()

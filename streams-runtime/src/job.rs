@@ -1,6 +1,7 @@
 //! A job without its type: what the drivers need of it, so that only this file is compiled once per job.
 
 use streams_core::effects::Effects;
+use streams_core::error::StateError;
 use streams_core::layout::{Exchanged, Fused};
 use streams_core::machine::{Built, Machine, feeding};
 use streams_core::plan::{Job, Plan, Settings};
@@ -8,6 +9,7 @@ use streams_core::store::Store;
 use streams_core::topology::Topology;
 
 use crate::codec::TextPorts;
+use crate::driver::guard;
 use crate::error::Error;
 
 /// A job, ready to be built any number of times.
@@ -40,7 +42,8 @@ impl JobHandle {
     /// A new machine without state.
     pub(crate) fn machine(&self) -> Result<Box<dyn Machine>, Error> {
         let ports = self.ports.clone().expect("machines are built behind `bound`");
-        (self.build)(self.workers, ports, self.settings.clone())
+        let place = || "the start of the job".to_owned();
+        guard(&place, || (self.build)(self.workers, ports, self.settings.clone()))?
             .map_err(|error| Error::usage(error.to_string()))
     }
 
@@ -52,19 +55,24 @@ impl JobHandle {
         ended: &[usize],
     ) -> Result<Box<dyn Machine>, Error> {
         let mut machine = self.machine()?;
-        machine.new_split(store, prefix).map_err(|error| {
+        let place = || "the state of an earlier run".to_owned();
+        let loaded = guard(&place, || {
+            machine.new_split(store, prefix)?;
+            // State does not say that an input has ended, because it may have grown; what its end had to bring
+            // forth has come forth already.
+            ended.iter().for_each(|&port| machine.end(port));
+            for exchange in dry(machine.as_mut(), ended) {
+                let entry = machine.n_sources() + exchange;
+                machine.end(entry);
+            }
+            machine.drain(&mut Effects::default());
+            Ok(())
+        })?;
+        loaded.map_err(|error: StateError| {
             let remedy =
                 "run the program that wrote the state, or begin again with another --state directory";
             Error::state(format!("{error}; {remedy}"))
         })?;
-        // State does not say that an input has ended, because it may have grown; what its end had to bring
-        // forth has come forth already.
-        ended.iter().for_each(|&port| machine.end(port));
-        for exchange in dry(machine.as_mut(), ended) {
-            let entry = machine.n_sources() + exchange;
-            machine.end(entry);
-        }
-        machine.drain(&mut Effects::default());
         Ok(machine)
     }
 

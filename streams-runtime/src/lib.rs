@@ -78,7 +78,7 @@ pub fn main<J: Job>(_job: J) -> ExitCode {
     let program = words.next().map(std::path::PathBuf::from);
     let program = program.as_deref().and_then(std::path::Path::file_name).and_then(|name| name.to_str());
     let around = cli::Surroundings {
-        env: &|name| std::env::var(name).ok(),
+        env: &|name| std::env::var_os(name),
         program: program.unwrap_or(topology.job).to_owned(),
     };
     let command = match cli::parse(topology, words.collect(), &around) {

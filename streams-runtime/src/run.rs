@@ -3,6 +3,7 @@
 //! The order matters and is the one below: nothing is written before everything has been checked, and the
 //! first snapshot is committed before the first record is read.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -26,7 +27,8 @@ use crate::report::{Counters, Outcome, Report};
 use crate::session::{Fed, Session};
 use crate::signals::StopFlag;
 use crate::sink::{self, Start, Writer};
-use crate::snapshot::{Snapshot, machine_prefix};
+use crate::snapshot::{OutputMark, Snapshot, machine_prefix};
+use crate::source::split::LastLine;
 use crate::source::{self, Inputs};
 use crate::undo::{Commits, Undo};
 use crate::url::Place;
@@ -41,7 +43,8 @@ pub(crate) fn run(job: JobHandle, config: &RunConfig) -> Ended {
         Ok(Prepared::Ready(mut ready)) => {
             let result = ready.run();
             ready.session.progress.clear();
-            (ready.session.totals(), result)
+            let failed = result.is_err();
+            (if failed { ready.session.standing() } else { ready.session.totals() }, result)
         }
         Ok(Prepared::Finished(counters)) => (counters, Ok(Outcome::AlreadyDone)),
         Err(error) => (Counters::default(), Err(error)),
@@ -67,8 +70,6 @@ enum Prepared {
 
 fn prepare(job: JobHandle, config: &RunConfig) -> Result<Prepared, Error> {
     let topology = job.topology;
-    let stop =
-        StopFlag::listen().map_err(|error| Error::state(format!("cannot listen for signals: {error}")))?;
     let shapes = Shapes::new(&config.from, &config.to);
     let job = job.bound(&config.settings, config.workers, TextPorts::new(&shapes));
     // Settings and window sizes are checked here, and the formats of ports are known behind it.
@@ -83,12 +84,15 @@ fn prepare(job: JobHandle, config: &RunConfig) -> Result<Prepared, Error> {
             note("the job's code has changed since the state was written; it goes on with the new code");
         }
     }
+    // In front of the inputs, and also where nothing is left to do: nothing is opened for a mistake.
+    let starts = Starts::check(topology, config, &shapes, found.as_ref())?;
     let inputs = open_inputs(topology, config, &shapes, found.as_ref())?;
     if let Some(snapshot) = found.as_ref().filter(|snapshot| snapshot.is_finished()) {
         let grown: Vec<String> =
             inputs.ports.iter().filter(|input| input.grown).map(source::Input::shown).collect();
         if grown.is_empty() {
             note("all input was read by an earlier run; nothing to do");
+            inputs.ports.iter().filter_map(source::Input::left).for_each(|text| note(&text));
             return Ok(Prepared::Finished(snapshot.counters));
         }
         note(&format!(
@@ -110,7 +114,10 @@ fn prepare(job: JobHandle, config: &RunConfig) -> Result<Prepared, Error> {
             places.collect::<Vec<_>>().join(", ")
         ));
     }
-    let (outputs, letters) = open_outputs(topology, config, &shapes, found.as_ref(), store.is_some())?;
+    let (outputs, letters) = starts.open(topology, config, &shapes)?;
+    // Opening a pipe waits for its other end; until here a signal ends the process at once, and nothing is lost.
+    let stop =
+        StopFlag::listen().map_err(|error| Error::state(format!("cannot listen for signals: {error}")))?;
 
     let empty = MemoryStore::new();
     let rows: &dyn Store = store.as_deref().unwrap_or(&empty);
@@ -140,6 +147,8 @@ fn prepare(job: JobHandle, config: &RunConfig) -> Result<Prepared, Error> {
         letters,
         on_bad: config.on_bad,
         counters: snapshot.counters,
+        begun: snapshot.counters,
+        durable: snapshot.counters,
         progress: Progress::start(snapshot.counters.records_in, bytes_before, results),
         snapshot,
         committer: None,
@@ -156,6 +165,8 @@ fn prepare(job: JobHandle, config: &RunConfig) -> Result<Prepared, Error> {
         session.committer = Some(Committer::start(store));
         if first {
             session.begin()?;
+        } else {
+            session.declare_outputs()?;
         }
     }
     let state = config.state.as_ref().map(|dir| dir.display().to_string());
@@ -201,66 +212,102 @@ fn open_inputs(
     shapes: &Arc<Shapes>,
     found: Option<&Snapshot>,
 ) -> Result<Inputs, Error> {
+    let last_line = if config.state.is_some() { LastLine::LeftUnlessWhole } else { LastLine::Taken };
     let mut ports = Vec::new();
     for (index, (node, url)) in topology.sources().zip(&config.from).enumerate() {
         let mark = found.and_then(|snapshot| snapshot.sources.iter().find(|mark| mark.port == node.name));
         ports.push(match url.place() {
-            Place::File(_) => source::file::open(node.name, index, url, shapes, mark)?,
+            Place::File(_) => source::file::open(node.name, index, url, shapes, mark, last_line)?,
             _ => source::stdin::open(node.name, index, url, shapes),
         });
     }
     Ok(Inputs { turn: found.map_or(0, |snapshot| snapshot.turn), ports })
 }
 
-fn open_outputs(
-    topology: &Topology,
-    config: &RunConfig,
-    shapes: &Shapes,
-    found: Option<&Snapshot>,
-    with_state: bool,
-) -> Result<(Vec<Writer>, DeadLetters), Error> {
-    let start = |mark: Option<&crate::snapshot::OutputMark>| match (mark, with_state) {
-        (Some(mark), _) => Start::Resume(mark.clone()),
-        (None, true) => Start::New,
-        (None, false) => Start::Overwrite,
-    };
-    let remedy = match &config.state {
-        Some(dir) => format!("the job can be resumed with --state {}", dir.display()),
-        None => "run it again".to_owned(),
-    };
-    let mut outputs = Vec::new();
-    for (index, (node, url)) in topology.sinks().zip(&config.to).enumerate() {
-        let mark = found.and_then(|snapshot| snapshot.outputs.iter().find(|mark| mark.port == node.name));
-        let (label, format) = (format!("port `{}`", node.name), shapes.output(index).format());
-        let mut writer = match url.place() {
-            Place::File(path) => sink::file::open(label, node.name, path, format, &start(mark))?,
-            _ => sink::print::open(label, node.name, format, &start(mark))?,
+/// How the outputs of a run begin.
+struct Starts {
+    ports: Vec<Start>,
+    letters: Start,
+}
+
+impl Starts {
+    /// Compares all outputs with the snapshot, and touches none of them.
+    fn check(
+        topology: &Topology,
+        config: &RunConfig,
+        shapes: &Shapes,
+        found: Option<&Snapshot>,
+    ) -> Result<Self, Error> {
+        let start = |mark: Option<&OutputMark>| match (mark, &config.state) {
+            (Some(mark), _) => Start::Resume(mark.clone()),
+            (None, Some(_)) => Start::New,
+            (None, None) => Start::Overwrite,
         };
-        writer.set_remedy(remedy.clone());
-        outputs.push(writer);
+        let mut ports = Vec::new();
+        for (index, (node, url)) in topology.sinks().zip(&config.to).enumerate() {
+            let mark = found.and_then(|snapshot| snapshot.outputs.iter().find(|mark| mark.port == node.name));
+            let (start, format) = (start(mark), shapes.output(index).format());
+            match url.place() {
+                Place::File(path) => sink::file::check(&label(node.name), path, format, &start)?,
+                _ => sink::print::check(&label(node.name), format, &start)?,
+            }
+            ports.push(start);
+        }
+        let mark = found.and_then(|snapshot| snapshot.dead_letters.as_ref());
+        let letters = start(mark);
+        match (&config.dead_letter, mark) {
+            (Some(path), _) => sink::file::check(DEAD_LETTER, path, Format::Json, &letters)?,
+            (None, Some(mark)) => {
+                return Err(Error::usage(format!(
+                    "--dead-letter: the state writes dead letters to {url}; add --dead-letter {url}",
+                    url = mark.url
+                )));
+            }
+            (None, None) => {}
+        }
+        Ok(Self { ports, letters })
     }
-    if with_state && outputs.iter().any(|writer| !writer.is_exact()) {
-        note(
-            "what is printed is printed at least once: after a crash the lines since the last checkpoint come again",
-        );
-    }
-    let mark = found.and_then(|snapshot| snapshot.dead_letters.as_ref());
-    let letters = match (&config.dead_letter, mark) {
-        (Some(path), mark) => {
-            let mut writer =
-                sink::file::open("--dead-letter".to_owned(), "", path, Format::Json, &start(mark))?;
+
+    fn open(
+        &self,
+        topology: &Topology,
+        config: &RunConfig,
+        shapes: &Shapes,
+    ) -> Result<(Vec<Writer>, DeadLetters), Error> {
+        let remedy = match &config.state {
+            Some(dir) => format!("the job can be resumed with --state {}", dir.display()),
+            None => "run it again".to_owned(),
+        };
+        let mut outputs = Vec::new();
+        for (index, ((node, url), start)) in topology.sinks().zip(&config.to).zip(&self.ports).enumerate() {
+            let (label, format) = (label(node.name), shapes.output(index).format());
+            let mut writer = match url.place() {
+                Place::File(path) => sink::file::open(label, node.name, path, format, start)?,
+                _ => sink::print::open(label, node.name, format, start)?,
+            };
+            writer.set_remedy(remedy.clone());
+            outputs.push(writer);
+        }
+        if config.state.is_some() && outputs.iter().any(|writer| !writer.is_exact()) {
+            note(
+                "what is printed is printed at least once: after a crash the lines since the last checkpoint come again",
+            );
+        }
+        let open =
+            |path: &PathBuf| sink::file::open(DEAD_LETTER.to_owned(), "", path, Format::Json, &self.letters);
+        let mut letters = config.dead_letter.as_ref().map(open).transpose()?;
+        if let Some(writer) = &mut letters {
             writer.set_remedy(remedy);
-            Some(writer)
         }
-        (None, Some(mark)) => {
-            return Err(Error::usage(format!(
-                "--dead-letter: the state writes dead letters to {url}; add --dead-letter {url}",
-                url = mark.url
-            )));
-        }
-        (None, None) => None,
-    };
-    Ok((outputs, DeadLetters::new(config.on_bad, letters)))
+        Ok((outputs, DeadLetters::new(config.on_bad, letters)))
+    }
+}
+
+/// What the dead letters' file is called in messages.
+const DEAD_LETTER: &str = "--dead-letter";
+
+fn label(port: &str) -> String {
+    format!("port `{port}`")
 }
 
 /// Ends a run for people and programs: summary, report, errors; gives the exit code.

@@ -18,7 +18,7 @@ use crate::report::Counters;
 use crate::signals::StopFlag;
 use crate::sink::Writer;
 use crate::snapshot::{Snapshot, SourceMark};
-use crate::source::file::{absolute, tail_hash};
+use crate::source::file::absolute;
 use crate::source::{Inputs, Position};
 
 /// How far the machines have been fed from one port.
@@ -43,6 +43,9 @@ pub(crate) struct Session {
     pub(crate) counters: Counters,
     /// The last snapshot; the next one is made from it.
     pub(crate) snapshot: Snapshot,
+    /// The counters of the last snapshot whose commit was begun, and of the last one known to be durable.
+    pub(crate) begun: Counters,
+    pub(crate) durable: Counters,
     pub(crate) committer: Option<Committer>,
     pub(crate) interval: Duration,
     pub(crate) last_checkpoint: Instant,
@@ -70,9 +73,9 @@ impl Session {
                 if writer.is_empty()
                     && let Some(header) = self.shapes.output(index).header.get()
                 {
-                    writer.write(header)?;
+                    writer.write(header, 0)?;
                 }
-                writer.write(&out.bytes)?;
+                writer.write(&out.bytes, out.records)?;
                 out.bytes.clear();
             }
             self.counters.records_out += std::mem::take(&mut out.records);
@@ -106,6 +109,9 @@ impl Session {
         if let (Some(fed), Some(position)) = (self.fed.get_mut(port), end) {
             *fed = Fed { position, ended: true };
         }
+        if let Some(text) = self.inputs.ports.get(port).and_then(crate::source::Input::left) {
+            self.progress.say(&format!("note: {text}"));
+        }
     }
 
     /// The ports that the machines have been told of.
@@ -124,7 +130,13 @@ impl Session {
             return Ok(false);
         }
         match &mut self.committer {
-            Some(committer) => Ok(!committer.is_busy()? && self.changed),
+            Some(committer) => {
+                let busy = committer.is_busy()?;
+                if !busy {
+                    self.durable = self.begun;
+                }
+                Ok(!busy && self.changed)
+            }
             None => {
                 self.last_checkpoint = Instant::now();
                 self.idle()?;
@@ -145,18 +157,14 @@ impl Session {
         let Some(committer) = &mut self.committer else { return Ok(()) };
         // One at a time: the counter below counts on the one before.
         committer.wait()?;
+        self.durable = self.begun;
         let mut counters = self.counters;
         counters.checkpoints = id;
         counters.elapsed_ms += elapsed_ms(self.started);
         let sources = self.inputs.ports.iter().zip(&self.fed).enumerate().map(|(index, (input, fed))| {
-            let tail = match &input.path {
-                Some(path) if input.total_bytes.is_some() => {
-                    tail_hash(path, fed.position.offset).map_err(|error| {
-                        Error::source(format!("cannot read {} again: {error}", path.display()))
-                    })?
-                }
-                _ => 0,
-            };
+            let tail = input.file.as_ref().map_or(Ok(0), |file| file.tail_hash(fed.position.offset));
+            let tail =
+                tail.map_err(|error| Error::source(format!("cannot read {} again: {error}", input.shown())))?;
             Ok(SourceMark {
                 port: input.port.to_owned(),
                 path: input.path.as_deref().map(absolute),
@@ -164,6 +172,7 @@ impl Session {
                 line: fed.position.line,
                 tail,
                 ended: fed.ended,
+                unread: if fed.ended { input.unread } else { 0 },
                 columns: self.shapes.input(index).column_names(),
             })
         });
@@ -177,6 +186,7 @@ impl Session {
         let writers = self.outputs.iter().chain(&self.letters.writer);
         let outputs = writers.map(Writer::to_sync).collect::<Result<Vec<_>, _>>()?;
         committer.begin(delta, outputs.into_iter().flatten().collect())?;
+        self.begun = counters;
         self.changed = false;
         Ok(())
     }
@@ -184,7 +194,39 @@ impl Session {
     /// Waits until everything that was begun is durable.
     pub(crate) fn wait(&mut self) -> Result<(), Error> {
         self.idle()?;
-        self.committer.as_mut().map_or(Ok(()), Committer::wait)
+        self.committer.as_mut().map_or(Ok(()), Committer::wait)?;
+        self.durable = self.begun;
+        Ok(())
+    }
+
+    /// Makes known to the state which outputs there are, where it does not know all of them; so that a crash at any
+    /// later moment finds how much of each belongs to it.
+    pub(crate) fn declare_outputs(&mut self) -> Result<(), Error> {
+        let outputs: Vec<_> = self.outputs.iter().map(Writer::mark).collect();
+        let letters = self.letters.writer.as_ref().map(Writer::mark);
+        if outputs == self.snapshot.outputs && letters == self.snapshot.dead_letters {
+            return Ok(());
+        }
+        self.checkpoint_as(self.snapshot.id, Delta::new())?;
+        self.wait()
+    }
+
+    /// What stands after a failure: with a state its last checkpoint, else what the outputs have taken.
+    pub(crate) fn standing(&mut self) -> Counters {
+        // What has been gathered is good; an output that fails now has told so, or will at the next run.
+        let _ = self.idle();
+        let mut counters = self.totals();
+        if let Some(committer) = &mut self.committer {
+            if committer.is_sound() {
+                self.durable = self.begun;
+            }
+            return Counters { elapsed_ms: counters.elapsed_ms, ..self.durable };
+        }
+        counters.records_out = self.outputs.iter().map(Writer::written).sum();
+        if let Some(letters) = &self.letters.writer {
+            counters.dead_letter = letters.written();
+        }
+        counters
     }
 
     /// The counters with the time of this run, and the checkpoints begun.

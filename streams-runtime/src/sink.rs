@@ -29,6 +29,23 @@ pub(crate) enum Start {
     Resume(OutputMark),
 }
 
+impl Start {
+    /// Whether a snapshot that wrote somewhere wrote there.
+    fn is_of(&self, label: &str, url: &str, shown: &str, format: Format) -> Result<(), Error> {
+        match self {
+            Self::Resume(mark) if mark.url != url || mark.format != format.name() => {
+                Err(Error::usage(format!(
+                    "{label}: the state has written {} ({}), not {shown} ({}); keep the output, or begin again with another --state directory",
+                    mark.url,
+                    mark.format,
+                    format.name()
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// The writer of one output.
 #[derive(Debug)]
 pub(crate) struct Writer {
@@ -43,6 +60,9 @@ pub(crate) struct Writer {
     prompt: bool,
     buffer: Vec<u8>,
     len: u64,
+    /// Records in the buffer, and those that the system has taken from it.
+    gathered: u64,
+    written: u64,
     /// What to do when a write fails.
     remedy: String,
 }
@@ -67,9 +87,15 @@ impl Writer {
         if self.prompt { Results::OnTerminal } else { Results::Elsewhere }
     }
 
-    /// Takes bytes of whole records.
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+    /// Records that the system has taken in this run.
+    pub(crate) fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Takes the bytes of so many whole records.
+    pub(crate) fn write(&mut self, bytes: &[u8], records: u64) -> Result<(), Error> {
         self.buffer.extend_from_slice(bytes);
+        self.gathered += records;
         self.len += bytes.len() as u64;
         if self.prompt || self.buffer.len() >= BUFFER_BYTES { self.flush() } else { Ok(()) }
     }
@@ -81,7 +107,10 @@ impl Writer {
         }
         let written = self.target.write_all(&self.buffer);
         self.buffer.clear();
-        written.map_err(|error| self.failed(&error))
+        let gathered = std::mem::take(&mut self.gathered);
+        written.map_err(|error| self.failed(&error))?;
+        self.written += gathered;
+        Ok(())
     }
 
     /// What a commit must make durable before it counts on it; the text names it.
@@ -102,7 +131,8 @@ impl Writer {
     }
 
     fn failed(&self, error: &io::Error) -> Error {
-        if error.kind() == io::ErrorKind::BrokenPipe {
+        // Who reads what is printed may stop reading; a pipe that was named as an output is to take everything.
+        if error.kind() == io::ErrorKind::BrokenPipe && self.url == print::URL {
             return ErrorKind::ReaderGone.into();
         }
         Error::output(format!(

@@ -38,6 +38,9 @@ pub(crate) struct SourceMark {
     pub(crate) tail: u64,
     /// Whether the machine was told that the input has ended.
     pub(crate) ended: bool,
+    /// Bytes behind the offset that were seen at the end and left, because they were no whole line.
+    #[serde(default)]
+    pub(crate) unread: u64,
     /// The columns that the header line of a CSV input names.
     #[serde(default)]
     pub(crate) columns: Option<Vec<String>>,
@@ -59,8 +62,6 @@ pub(crate) struct OutputMark {
 pub(crate) struct Snapshot {
     version: u32,
     pub(crate) job: String,
-    /// Random, drawn when the state was created.
-    pub(crate) incarnation: u64,
     /// 0 before the first record.
     pub(crate) id: u64,
     /// Of the code that wrote it.
@@ -83,7 +84,6 @@ impl Snapshot {
         Self {
             version: VERSION,
             job: topology.job.to_owned(),
-            incarnation: random(),
             id: 0,
             fingerprint: topology.fingerprint,
             shape: shape(topology),
@@ -171,12 +171,6 @@ fn shape(topology: &Topology) -> Vec<String> {
         _ => None,
     });
     kept.collect()
-}
-
-/// A number that no other run draws: the standard library seeds its hashers from the system's randomness.
-fn random() -> u64 {
-    use std::hash::{BuildHasher, Hasher};
-    std::collections::hash_map::RandomState::new().build_hasher().finish()
 }
 
 #[cfg(test)]

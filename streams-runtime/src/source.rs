@@ -14,6 +14,7 @@ use std::time::Duration;
 use streams_core::batch::RawBatch;
 
 use crate::error::Error;
+use crate::wording::grouped;
 
 /// Records in a full batch.
 pub(crate) const BATCH_RECORDS: usize = 1024;
@@ -55,7 +56,11 @@ pub(crate) struct Chunk {
 #[derive(Debug)]
 pub(crate) enum Message {
     Chunk(Chunk),
-    End(Position),
+    End {
+        position: Position,
+        /// Bytes behind the position that were left, see [`split::LastLine`].
+        unread: u64,
+    },
     Failed(String),
 }
 
@@ -87,8 +92,10 @@ impl ReaderThread {
             // Buffers come back from the driver, so that steady reading allocates nothing.
             let mut batch = self.used.try_recv().unwrap_or_default();
             let message = match splitter.next(&mut batch) {
-                Ok(()) if batch.records.is_empty() => Message::End(splitter.position()),
-                Ok(()) => Message::Chunk(Chunk { batch, end: splitter.position() }),
+                Ok(split::Found::Records) => Message::Chunk(Chunk { batch, end: splitter.position() }),
+                Ok(split::Found::End) => {
+                    Message::End { position: splitter.position(), unread: splitter.unread() }
+                }
                 Err(error) => Message::Failed(error.to_string()),
             };
             let more = matches!(message, Message::Chunk(_));
@@ -115,8 +122,12 @@ pub(crate) struct Input {
     pub(crate) path: Option<PathBuf>,
     /// Size of the file when the job began.
     pub(crate) total_bytes: Option<u64>,
+    /// The opened file, to look again at what was read; its path may lead to another one by now.
+    pub(crate) file: Option<file::Opened>,
     /// How far the machine has been fed.
     pub(crate) position: Position,
+    /// Bytes of a last line without a line end that was left, behind the end.
+    pub(crate) unread: u64,
     /// Whether the machine has been told that the input has ended.
     pub(crate) ended: bool,
     /// Whether the file has grown since a state saw its end.
@@ -130,6 +141,17 @@ impl Input {
     /// How records of this input are called in messages.
     pub(crate) fn shown(&self) -> String {
         self.path.as_ref().map_or_else(|| self.url.clone(), |path| path.display().to_string())
+    }
+
+    /// What a person should know about a last line that was left.
+    pub(crate) fn left(&self) -> Option<String> {
+        (self.ended && self.unread > 0).then(|| {
+            format!(
+                "{} line {} has no line end yet and was not read; it is read by the next run that finds it ended",
+                self.shown(),
+                grouped(self.position.line)
+            )
+        })
     }
 }
 
@@ -182,8 +204,9 @@ impl Inputs {
             self.turn = (index + 1) % n;
             return match message {
                 Message::Chunk(chunk) => Ok(Next::Chunk(index, chunk)),
-                Message::End(position) => {
+                Message::End { position, unread } => {
                     input.position = position;
+                    input.unread = unread;
                     input.ended = true;
                     Ok(Next::End(index))
                 }

@@ -7,6 +7,7 @@ use streams_core::machine::Machine;
 use streams_core::store::memory::MemoryStore;
 use streams_core::store::{Delta, Store};
 
+use crate::driver::guard;
 use crate::error::Error;
 use crate::job::JobHandle;
 
@@ -41,8 +42,7 @@ impl Undo {
 
     /// Remembers the machine as it is.
     pub(crate) fn mark(&mut self, machine: &mut dyn Machine) -> Result<(), Error> {
-        let mut delta = Delta::new();
-        machine.checkpoint(&mut delta, &self.prefix).map_err(Error::state)?;
+        let delta = saved(machine, &self.prefix)?;
         self.saved.commit(&delta).map_err(Error::state)?;
         if let Some(since_commit) = &mut self.since_commit {
             since_commit.append(&delta);
@@ -72,10 +72,14 @@ pub(crate) fn changes(
             undo.mark(machine)?;
             Ok(undo.take())
         }
-        None => {
-            let mut delta = Delta::new();
-            machine.checkpoint(&mut delta, prefix).map_err(Error::state)?;
-            Ok(delta)
-        }
+        None => saved(machine, prefix),
     }
+}
+
+/// What changed in the machine since the last call. Encoding keys and accumulators is the job's code, too.
+fn saved(machine: &mut dyn Machine, prefix: &[u8]) -> Result<Delta, Error> {
+    let mut delta = Delta::new();
+    let place = || "a checkpoint".to_owned();
+    guard(&place, || machine.checkpoint(&mut delta, prefix))?.map_err(Error::state)?;
+    Ok(delta)
 }

@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 
+use crate::bug::{Bug, planted};
 use crate::codec;
 use crate::context::Context;
 use crate::effects::Run;
@@ -77,7 +78,7 @@ impl<K: Key, T: Shuffled, C: Context> Push<Rec<K, T>, C> for Letterbox<K, T> {
             }
             // Records carry the watermark, so it is the same behind a restart; the operators in front tell it
             // again only when it moves.
-            System::NewSplit(loader) => {
+            System::NewSplit(loader) if !planted(Bug::BorderForgets) => {
                 if let Some(saved) = loader.value(OperatorId::border(self.exchange), "border") {
                     self.watermark_ms = saved;
                 }

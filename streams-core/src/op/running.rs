@@ -197,7 +197,7 @@ where
             }
             Err(error) => {
                 let key = serde_json::to_string(&record.key).ok();
-                cx.base().reject(self.id.name(), error.to_string(), key);
+                cx.base().reject_result(self.id.name(), error.to_string(), key);
             }
         }
     }

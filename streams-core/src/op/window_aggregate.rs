@@ -213,8 +213,8 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
                     next.push(Rec { ts: clamp(end - 1), key, val }, cx);
                 }
                 Err(error) => {
-                    let place = format!("{error} in the window [{}, {})", window.start, window.end);
-                    cx.base().reject(self.id.name(), place, serde_json::to_string(&key).ok());
+                    let error = format!("in the window [{}, {}): {error}", window.start, window.end);
+                    cx.base().reject_result(self.id.name(), error, serde_json::to_string(&key).ok());
                 }
             }
         }

@@ -21,13 +21,15 @@ pub struct SenderState {
     pub acked: u64,
     /// Where in the target queue the last acknowledged message lies.
     pub acked_offset: Option<u64>,
+    /// In front of this offset of the target queue lies no number of this split's that was not made again.
+    pub floor: u64,
     /// Items that are not known to be stored: numbers `acked + 1` to `next - 1`.
     pub outbox: Vec<Item>,
 }
 
 impl Default for SenderState {
     fn default() -> Self {
-        Self { next: 1, acked: 0, acked_offset: None, outbox: Vec::new() }
+        Self { next: 1, acked: 0, acked_offset: None, floor: 0, outbox: Vec::new() }
     }
 }
 
@@ -37,6 +39,9 @@ pub struct Sender {
     next: u64,
     acked: u64,
     acked_offset: Option<u64>,
+    floor: u64,
+    /// Where the floor will be when the split is left clean.
+    next_floor: u64,
     /// Items that are not known to be stored, from number `acked + 1`.
     queue: VecDeque<Item>,
     /// How many of them may leave.
@@ -64,6 +69,8 @@ impl Sender {
             next: state.next,
             acked: state.acked,
             acked_offset: state.acked_offset,
+            floor: state.floor,
+            next_floor: state.floor,
             released: queue.len(),
             queue,
             flying: None,
@@ -84,12 +91,14 @@ impl Sender {
                 outbox: Vec::new(),
                 next: self.next,
                 acked_offset: self.acked_offset,
+                floor: self.floor,
             };
         }
         SenderState {
             next: self.next,
             acked: self.acked,
             acked_offset: self.acked_offset,
+            floor: self.floor,
             outbox: self.queue.iter().cloned().collect(),
         }
     }
@@ -112,6 +121,7 @@ impl Sender {
     pub fn watermark(&mut self, at_ms: i64, held: bool) {
         self.watermark_ms = self.watermark_ms.max(at_ms);
         // Nor does it overtake a held item.
+        let held = held && !planted(Bug::HeldMarkEarly);
         if !held && self.released == self.queue.len() {
             self.free_ms = self.watermark_ms;
         }
@@ -135,6 +145,12 @@ impl Sender {
         self.flying.is_none()
     }
 
+    /// Whether everything that was found in the target queue has been made again.
+    #[must_use]
+    pub fn is_caught_up(&self) -> bool {
+        self.present < self.next
+    }
+
     /// How many items are not known to be stored.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -145,6 +161,23 @@ impl Sender {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
+    }
+
+    /// Begins to look for what earlier owners left, from the floor on. Everything up to the last acknowledged
+    /// message will have been looked at then.
+    pub fn survey(&mut self) {
+        self.next_floor = self.acked_offset.map_or(self.floor, |offset| offset.max(self.floor));
+    }
+
+    /// In front of this offset nothing is left that was not made again.
+    #[must_use]
+    pub fn floor(&self) -> u64 {
+        self.floor
+    }
+
+    /// All that was found has been made again.
+    pub fn close_survey(&mut self) {
+        self.floor = self.next_floor;
     }
 
     /// Where the last acknowledged message lies.
@@ -194,12 +227,14 @@ impl Sender {
     pub fn stored(&mut self, offset: u64) {
         let Some(n) = self.flying.take() else { return };
         self.confirm(self.acked + n as u64);
+        self.confirm(self.present);
         self.acked_offset = Some(offset);
     }
 
     /// The fate of the message under way is unknown: it will be sent again.
     pub fn unknown(&mut self) {
         self.flying = None;
+        self.confirm(self.present);
         // A watermark that may be lost is told again.
         self.told_ms = i64::MIN;
     }
@@ -208,7 +243,10 @@ impl Sender {
     /// this one put it; what has not been made again yet is dropped when it is.
     pub fn skip_to(&mut self, last: u64) {
         self.present = self.present.max(last);
-        self.confirm(last);
+        // What is under way is counted from the first item that is not known to be stored.
+        if self.flying.is_none() {
+            self.confirm(last);
+        }
     }
 
     fn confirm(&mut self, last: u64) {

@@ -49,7 +49,7 @@ pub struct Role {
     pub fingerprint: u64,
     /// A source that has had nothing for this long says that it is idle; `None`: never.
     pub idle_after_ms: Option<u64>,
-    /// How long to wait before the end of an output queue tells what is there (rule 20).
+    /// How long to wait before the end of a target queue tells what is there (rule 20).
     pub settle_ms: u64,
 }
 
@@ -59,7 +59,9 @@ pub enum Action {
     /// Raise the split's token, in a committed statement of its own; refuse where the last owner ran other code
     /// and did not leave the split clean (rules 13 and 19).
     Raise {
-        /// A fresh random number of the caller's goes into the token.
+        /// A fresh random number of the caller's goes into the token. The caller asks for a split that other
+        /// code left clean only when every member that ran that code on it is known to be gone: what such a
+        /// member still sends is made by the old code.
         fingerprint: u64,
     },
     /// Read the split's row, in a new transaction, on the primary.
@@ -83,7 +85,7 @@ pub enum Action {
         /// The message.
         frame: Frame,
     },
-    /// Find the highest number of this split's that lies in an output queue at or behind `from`, up to the
+    /// Find the highest number of this split's that lies in a target queue at or behind `from`, up to the
     /// queue's end on the master, after waiting `settle_ms`.
     Tail {
         /// The queue.
@@ -164,7 +166,7 @@ pub enum Event<'a> {
         /// Its offset; `None` when unknown.
         offset: Option<u64>,
     },
-    /// The highest number found in an output queue.
+    /// The highest number found in a target queue.
     Tailed {
         /// The queue.
         target: Target,
@@ -285,7 +287,7 @@ pub struct Worker {
     last_id: Option<u64>,
     reader: Reader,
     senders: BTreeMap<Target, Sender>,
-    /// Output queues whose end is being read, or has to be.
+    /// Target queues whose end is being read, or has to be.
     tails: BTreeSet<Target>,
     counters: Counters,
     idle: bool,
@@ -298,6 +300,8 @@ pub struct Worker {
     quiet_since_ms: Option<u64>,
     wants_checkpoint: bool,
     revoked: bool,
+    /// It has asked what earlier owners left in its targets.
+    surveyed: bool,
     commit: Option<commit::Pending>,
     effects: Effects,
 }
@@ -319,7 +323,8 @@ impl Worker {
     pub fn new(mut role: Role, machine: Box<dyn Machine>, actions: &mut Vec<Action>) -> Self {
         // When a source declares itself idle does not depend on its queue, so all of its numbers wait for the
         // commit that fixes them: an owner that was fenced may see a record where this one saw none (rule 8).
-        role.held |= role.upstream.is_empty() && role.idle_after_ms.is_some();
+        let may_be_idle = role.upstream.is_empty() && role.idle_after_ms.is_some();
+        role.held |= may_be_idle && !planted(Bug::IdleNotHeld);
         actions.push(Action::Raise { fingerprint: role.fingerprint });
         let reader = Reader::new(role.incarnation, role.upstream.clone(), ReaderState::default());
         Self {
@@ -342,6 +347,7 @@ impl Worker {
             quiet_since_ms: None,
             wants_checkpoint: false,
             revoked: false,
+            surveyed: false,
             commit: None,
             effects: Effects::default(),
         }
@@ -363,6 +369,12 @@ impl Worker {
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.phase == Phase::Running
+    }
+
+    /// Whether nothing will ever come in any more, as far as it has heard.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.ended
     }
 
     /// Whether it has read and told everything that there will ever be, and committed that.
@@ -436,11 +448,14 @@ impl Worker {
         if self.revoked && self.commit.is_some() && planted(Bug::RemoveNotJoined) {
             return self.stop(Stop::Released, actions);
         }
+        if self.revoked && !self.surveyed && self.tails.is_empty() {
+            self.survey(actions);
+        }
         self.send_all(actions);
-        if self.revoked || self.wants_checkpoint {
+        if self.is_leaving() || self.wants_checkpoint {
             self.try_commit(actions);
         }
-        let busy = self.commit.is_some() || self.revoked || self.wants_checkpoint;
+        let busy = self.commit.is_some() || self.is_leaving() || self.wants_checkpoint;
         if self.phase == Phase::Running && !busy && !self.polling && self.backlog() < BACKLOG {
             self.polling = true;
             actions.push(Action::Poll { offset: self.offset });

@@ -27,7 +27,6 @@ pub(crate) struct Blueprint {
     /// By input port.
     pub(crate) makers: Vec<Make>,
     pub(crate) n_sources: usize,
-    pub(crate) n_outputs: usize,
     pub(crate) stages: Vec<StagePlan>,
     /// Whether results depend on nothing but the set of the records, as long as none is late.
     pub(crate) order_free: bool,
@@ -50,7 +49,6 @@ impl Blueprint {
             settings: settings.clone(),
             makers: Vec::new(),
             n_sources: J::TOPOLOGY.sources().count(),
-            n_outputs: J::TOPOLOGY.sinks().count(),
             stages: Vec::new(),
             // A running aggregate gives a result with each record, in whatever order they come.
             order_free: !J::TOPOLOGY.nodes.iter().any(|node| node.text.contains("running")),

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
 use crate::protocol::frame::Frame;
 use crate::protocol::ids::{Incarnation, Split, Target, Topic};
 use crate::protocol::worker::Message;
@@ -20,6 +22,10 @@ pub(crate) struct Queue {
     pub(crate) stored: BTreeMap<Split, u64>,
     /// How many items stand here twice.
     pub(crate) duplicates: u64,
+    /// How many messages were ever stored here.
+    n_messages: u64,
+    /// A hash over all of them.
+    pub(crate) content: u64,
 }
 
 impl Queue {
@@ -52,7 +58,6 @@ impl Queue {
 pub(crate) struct Log {
     pub(crate) queues: Vec<Queue>,
     places: BTreeMap<Target, usize>,
-    n_messages: u64,
     /// While it is away nothing is stored and nothing is read.
     pub(crate) away: bool,
 }
@@ -85,9 +90,10 @@ impl Log {
         body: Vec<u8>,
         frame: Option<Frame>,
     ) -> u64 {
-        self.n_messages += 1;
-        let id = self.n_messages;
         let queue = self.queue_mut(place);
+        queue.n_messages += 1;
+        let id = (place as u64) << 32 | queue.n_messages;
+        queue.content = xxh3_64_with_seed(&body, queue.content);
         queue.messages.push(Message { id, stored_ms, body });
         queue.frames.push(frame);
         queue.end() - 1

@@ -36,6 +36,8 @@ pub(crate) enum Fault {
     LogAway(u32),
     /// The store fails over to a replica that lacks the newest raise of a token.
     FailOver,
+    /// An instance is started again with other code, which gives the same results all the same.
+    Upgrade,
     /// Retention removes what everybody has read.
     Retention,
     /// A source topic gets one more queue.
@@ -184,7 +186,7 @@ fn faults(random: &mut Random, n_records: usize) -> Vec<Planned> {
 fn planned(random: &mut Random, span: usize) -> Planned {
     let step = random.below(span) as u32;
     let length = 5 + random.below(span / 4) as u32;
-    let fault = match random.below(30) {
+    let fault = match random.below(32) {
         0..3 => Fault::Crash,
         3..6 => Fault::Pause(length),
         6..10 => Fault::Take,
@@ -202,6 +204,7 @@ fn planned(random: &mut Random, span: usize) -> Planned {
         25..27 => Fault::FailOver,
         27 => Fault::Retention,
         28 => Fault::Grow,
+        29..31 => Fault::Upgrade,
         _ => Fault::Stranger,
     };
     Planned { step, fault, pick: random.next() }

@@ -6,6 +6,7 @@ use std::ops::Bound;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use super::random::mix;
 use crate::bug::{Bug, planted};
 use crate::error::StateError;
 use crate::protocol::ids::Token;
@@ -77,6 +78,7 @@ pub(crate) struct SplitRow {
     pub(crate) token: Option<Token>,
     /// The tokens that the raises since the last commit replaced: a failover may bring them back.
     undo: Vec<Option<Token>>,
+    n_raises: u64,
     pub(crate) version: u64,
     fingerprint: u64,
     clean: bool,
@@ -97,15 +99,34 @@ pub(crate) struct Transaction {
 
 impl SplitRow {
     /// Raises the token; `None` where other code did not leave the split clean.
-    pub(crate) fn raise(&mut self, fingerprint: u64, nonce: u64) -> Option<Token> {
+    pub(crate) fn raise(&mut self, fingerprint: u64, salt: u64) -> Option<Token> {
         if self.token.is_some() && self.fingerprint != fingerprint && !self.clean {
             return None;
         }
+        self.n_raises += 1;
+        let nonce = mix(self.n_raises, salt);
         let token = Token { epoch: self.token.map_or(0, |token| token.epoch) + 1, nonce };
         self.undo.push(self.token.replace(token));
         self.fingerprint = fingerprint;
         self.clean = false;
         Some(token)
+    }
+
+    /// The code of the last owner.
+    pub(crate) fn code(&self) -> Option<u64> {
+        self.token.is_some().then_some(self.fingerprint)
+    }
+
+    /// Whether the split goes to other code with this raise.
+    pub(crate) fn changes_code(&self, fingerprint: u64) -> bool {
+        self.token.is_some() && self.fingerprint != fingerprint
+    }
+
+    /// A number for what it holds.
+    pub(crate) fn hash(&self) -> u64 {
+        let token = self.token.map_or(0, |token| mix(token.epoch, token.nonce));
+        let snapshot = self.snapshot.as_deref().map_or(0, |bytes| xxh3_64_with_seed(bytes, 1));
+        mix(mix(token, self.version) ^ snapshot, self.rows.sum)
     }
 
     /// Whether token and version are those that the transaction expects.

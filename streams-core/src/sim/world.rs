@@ -18,9 +18,11 @@ use crate::protocol::snapshot::Snapshot;
 use crate::protocol::worker::{Action, CommitOutcome, Event, Failed, Role, Stop, Worker};
 
 mod check;
+pub(crate) mod choices;
 mod faults;
 mod finish;
 mod perform;
+mod schedule;
 
 /// The life of the job.
 pub(crate) const INCARNATION: Incarnation = Incarnation(7);
@@ -38,6 +40,8 @@ struct Instance {
     clock_ms: u64,
     /// It stands still until this step.
     paused_until: u32,
+    /// It runs newer code.
+    is_new: bool,
 }
 
 /// A worker and what the world knows of it.
@@ -48,6 +52,10 @@ struct Slot {
     token: Option<Token>,
     /// Fresh looks in a row that found the end of the queue, there.
     looks: (u64, u32),
+    /// When its token was raised.
+    raised_at: u32,
+    /// A hash over all that it has heard.
+    history: u64,
 }
 
 /// An action under way.
@@ -57,6 +65,8 @@ struct Op {
     action: Action,
     /// Only where a bug is planted: the rows as they were when the split was about to be taken.
     early: Option<Box<Rows>>,
+    /// Only in the search through everything.
+    hash: u64,
 }
 
 /// What a worker will hear.
@@ -103,6 +113,8 @@ pub(crate) struct World<'a> {
     early: BTreeMap<u32, Box<Rows>>,
     /// What the broker's own tools believe, by split.
     reported: Vec<u64>,
+    /// When somebody last sent for a split that he does not own, and since when its clean owner had it.
+    strays: Vec<(u32, u32)>,
     /// By source queue place: the numbers of its records in the order of production.
     produced: Vec<(usize, u64, usize)>,
     next_input: usize,
@@ -117,6 +129,10 @@ pub(crate) struct World<'a> {
     pub(crate) lossy: bool,
     /// A worker noticed that.
     noticed: bool,
+    /// A token was undone.
+    failed_over: bool,
+    /// Some instances run other code than others.
+    upgraded: bool,
     grown: bool,
     quiet_since: Option<u32>,
     /// By place: how far anybody has read.
@@ -125,6 +141,8 @@ pub(crate) struct World<'a> {
     pub(crate) tally: Tally,
     pub(crate) trace: Trace,
     violation: Option<Violation>,
+    /// Only in the search through everything: what may still go wrong.
+    budget: Option<choices::Budget>,
 }
 
 /// How many steps a fleet may take to finish when nothing goes wrong any more.
@@ -151,6 +169,7 @@ impl<'a> World<'a> {
             actions: Vec::new(),
             early: BTreeMap::new(),
             reported: Vec::new(),
+            strays: Vec::new(),
             produced: Vec::new(),
             next_input: 0,
             next_fault: 0,
@@ -160,6 +179,8 @@ impl<'a> World<'a> {
             doubtful: false,
             lossy: false,
             noticed: false,
+            failed_over: false,
+            upgraded: false,
             grown: false,
             quiet_since: None,
             read_to: BTreeMap::new(),
@@ -167,6 +188,7 @@ impl<'a> World<'a> {
             tally: Tally::default(),
             trace,
             violation: None,
+            budget: None,
         };
         for stage in 0..blueprint.stages.len() {
             for queue in 0..world.n_queues(Stage(stage as u16)) {
@@ -200,6 +222,7 @@ impl<'a> World<'a> {
         self.splits.push(SplitPlace { split, place, original: original && source });
         self.rows.push(SplitRow::default());
         self.reported.push(0);
+        self.strays.push((0, 0));
         let mut role = self.role(split, original && source);
         // As a worker does.
         role.held |= source && role.idle_after_ms.is_some();
@@ -247,7 +270,7 @@ impl<'a> World<'a> {
                 self.calm();
             }
             if let Some(since) = self.quiet_since {
-                if self.step % 8 == 0 && self.is_finished() {
+                if self.step.is_multiple_of(8) && self.is_finished() {
                     break;
                 }
                 if self.step - since > QUIET_STEPS {
@@ -279,110 +302,6 @@ impl<'a> World<'a> {
         self.instances.get(instance).is_some_and(|instance| instance.paused_until > self.step)
     }
 
-    /// Does the next thing.
-    fn act(&mut self) {
-        let quiet = self.quiet_since.is_some();
-        match self.random.below(100) {
-            0..10 if self.produce() => {}
-            10..16 => self.check_point(),
-            16..26 => self.adopt(),
-            26..29 if !self.landings.is_empty() => self.land(),
-            29..60 if quiet && !self.landings.is_empty() => self.land(),
-            _ => self.proceed(),
-        }
-    }
-
-    /// Lets one action take effect, or one answer arrive.
-    fn proceed(&mut self) {
-        let n = self.ops.len() + self.answers.len();
-        if n == 0 {
-            return;
-        }
-        let start = self.random.below(n);
-        for probe in 0..n {
-            let at = (start + probe) % n;
-            if at < self.ops.len() {
-                if self.is_ready(at) {
-                    let op = self.ops.swap_remove(at);
-                    return self.perform(op);
-                }
-            } else if let Some((worker, _)) = self.answers.get(at - self.ops.len()) {
-                let instance = self.slots.get(worker).map(|slot| slot.instance);
-                if instance.is_none_or(|instance| !self.is_paused(instance)) {
-                    let (worker, answer) = self.answers.swap_remove(at - self.ops.len());
-                    return self.answer(worker, &answer);
-                }
-            }
-        }
-    }
-
-    /// Whether it makes sense to let this action take effect now: a poll waits for something to read.
-    fn is_ready(&mut self, at: usize) -> bool {
-        let Some(op) = self.ops.get(at) else { return false };
-        let Action::Poll { offset } = op.action else { return true };
-        let Some(slot) = self.slots.get(&op.worker) else { return true };
-        let waits = !slot.worker.is_done();
-        let queue = self.log.queue(self.place_of(op.split).place);
-        let looks = waits && (queue.closed || self.plan.shape.idle_after_ms.is_some());
-        queue.end() != offset || (looks && self.random.below(4) == 0)
-    }
-
-    /// Puts the next record of the input into its queue.
-    fn produce(&mut self) -> bool {
-        let Some(input) = self.plan.inputs.get(self.next_input) else { return false };
-        let n_queues = self.source_queues.get(input.port).copied().unwrap_or(1).max(1);
-        let split = Split { stage: Stage(input.port as u16), queue: (input.queue % n_queues) as u16 };
-        let Some(&index) = self.index.get(&split) else { return false };
-        let place = self.place_of(index).place;
-        let body = input.json.clone().into_bytes();
-        let offset = self.log.append(place, i64::from(self.step), body, None);
-        self.produced.push((index, offset, self.next_input));
-        self.next_input += 1;
-        self.tally.records += 1;
-        self.note(1, place as u64, || format!("record {offset} into {split:?}: {}", input.json));
-        self.close();
-        true
-    }
-
-    /// Behind the last record the sources are closed.
-    fn close(&mut self) {
-        if self.next_input == self.plan.inputs.len() {
-            let sources = self
-                .splits
-                .iter()
-                .filter(|place| usize::from(place.split.stage.0) < self.blueprint.n_sources);
-            for place in sources.map(|place| place.place).collect::<Vec<_>>() {
-                self.log.queue_mut(place).closed = true;
-            }
-        }
-    }
-
-    fn check_point(&mut self) {
-        let Some(worker) = self.any_worker() else { return };
-        self.note(2, u64::from(worker), || format!("w{worker}: time for a checkpoint"));
-        self.tell(worker, Event::CheckPoint);
-    }
-
-    /// Some worker whose instance runs.
-    fn any_worker(&mut self) -> Option<u32> {
-        let n = self.random.below(self.slots.len());
-        let (worker, slot) = self.slots.iter().nth(n)?;
-        (!self.is_paused(slot.instance)).then_some(*worker)
-    }
-
-    /// Starts a worker for a split that nobody works on.
-    fn adopt(&mut self) {
-        let n = self.random.below(self.splits.len());
-        let works = |slot: &Slot| slot.split == n && !self.is_paused(slot.instance);
-        if self.slots.values().any(works) {
-            return;
-        }
-        let instance = self.random.below(self.instances.len());
-        if !self.is_paused(instance) {
-            self.take(n, instance);
-        }
-    }
-
     /// Starts a worker on an instance.
     fn take(&mut self, split: usize, instance: usize) {
         let place = self.place_of(split);
@@ -399,7 +318,8 @@ impl<'a> World<'a> {
         self.note(3, (split as u64) << 8 | instance as u64, || {
             format!("instance {instance} takes {:?} as w{worker}", place.split)
         });
-        let role = self.role(place.split, place.original);
+        let mut role = self.role(place.split, place.original);
+        role.fingerprint = self.fingerprint(split, instance);
         let machine = self.blueprint.machine(place.split.stage, &self.plan.shape.shuffle_queues);
         let mut actions = std::mem::take(&mut self.actions);
         let slot = Slot {
@@ -408,16 +328,29 @@ impl<'a> World<'a> {
             split,
             token: None,
             looks: (0, 0),
+            raised_at: 0,
+            history: 0,
         };
         self.slots.insert(worker, slot);
         self.enqueue(worker, split, &mut actions);
         self.actions = actions;
     }
 
+    /// The code that an instance takes a split with. When nothing goes wrong any more, whoever has the old code
+    /// is started where it is needed.
+    fn fingerprint(&self, split: usize, instance: usize) -> u64 {
+        let last = self.rows.get(split).and_then(SplitRow::code);
+        let own = 1 + u64::from(self.instances.get(instance).is_some_and(|instance| instance.is_new));
+        match last {
+            Some(last) if self.quiet_since.is_some() => last,
+            _ => own,
+        }
+    }
+
     /// Tells a worker something and takes what it wants.
     fn tell(&mut self, worker: u32, event: Event<'_>) {
         let mut actions = std::mem::take(&mut self.actions);
-        let tick = 1 + self.random.below(4) as u64;
+        let tick = self.tick();
         if let Some(slot) = self.slots.get_mut(&worker) {
             let split = slot.split;
             if let Some(instance) = self.instances.get_mut(slot.instance) {
@@ -427,6 +360,11 @@ impl<'a> World<'a> {
             self.enqueue(worker, split, &mut actions);
         }
         self.actions = actions;
+    }
+
+    /// How long something takes.
+    fn tick(&mut self) -> u64 {
+        if self.budget.is_some() { 1 } else { 1 + self.random.below(4) as u64 }
     }
 
     fn enqueue(&mut self, worker: u32, split: usize, actions: &mut Vec<Action>) {
@@ -440,38 +378,10 @@ impl<'a> World<'a> {
                 }
                 action => {
                     let early = self.early_rows(split, &action);
-                    self.ops.push(Op { worker, split, action, early });
+                    let hash = self.budget.map_or(0, |_| choices::action_hash(&action, split));
+                    self.ops.push(Op { worker, split, action, early, hash });
                 }
             }
-        }
-    }
-
-    fn stopped(&mut self, worker: u32, split: usize, why: &Stop) {
-        let slot = self.slots.remove(&worker);
-        self.note(4, u64::from(worker), || format!("w{worker} stops: {why:?}"));
-        let owns = slot.is_some_and(|slot| {
-            slot.token.is_some() && self.rows.get(split).is_some_and(|row| row.token == slot.token)
-        });
-        match why {
-            Stop::Fenced => {}
-            Stop::Released => {
-                let commits = |op: &Op| op.worker == worker && matches!(op.action, Action::Commit { .. });
-                let heard = |(other, answer): &(u32, Answer)| {
-                    *other == worker && matches!(answer, Answer::Committed(_))
-                };
-                if self.ops.iter().any(commits) || self.answers.iter().any(heard) {
-                    self.fail("I12", format!("w{worker} gave its split away while a commit was under way"));
-                }
-            }
-            Stop::Gap(_) | Stop::Lost { .. } if self.lossy => self.noticed = true,
-            // What a fenced owner has not read yet may be gone.
-            Stop::Lost { .. } if !owns => {}
-            Stop::Gap(gap) => self.fail("I2", format!("w{worker}: {gap}")),
-            Stop::Lost { offset, min, max } => {
-                self.fail("I3", format!("w{worker}: offset {offset} is not in {min}..={max} as it was"));
-            }
-            Stop::Unclean => self.fail("I15", format!("w{worker}: the split is not clean")),
-            Stop::Broken(text) => self.fail("I4", format!("w{worker}: {text}")),
         }
     }
 }

@@ -1,6 +1,10 @@
 //! Jobs on the simulated fleet. `STREAMS_SIM_SEEDS` says how many runs each job gets; 300 where it does not.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a panic is how a test fails")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a panic is how a test fails; numbers are shown"
+)]
 
 use streams_core::sim::{Report, sim};
 
@@ -11,6 +15,7 @@ mod impure;
 mod jobs;
 mod same;
 mod shapes;
+mod tiny;
 
 /// How many runs each job gets.
 fn seeds() -> u64 {

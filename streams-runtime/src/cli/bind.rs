@@ -53,6 +53,11 @@ pub(crate) fn run(
         problems.push(format!("--checkpoint-interval: {why}"));
         CHECKPOINT_INTERVAL
     });
+    if checkpoint_interval.is_zero() {
+        problems.push(
+            "--checkpoint-interval: no time would be left for records; write for example 10ms".to_owned(),
+        );
+    }
     let on_bad = on_bad(words, problems);
     let dead_letter = dead_letter(words, on_bad, problems);
     if state.is_some() && from.iter().any(|url| *url.place() == Place::Stdin) {
@@ -71,7 +76,7 @@ pub(crate) fn run(
         checkpoint_interval,
         dead_letter,
         on_bad,
-        report: words.flags.get("report").map(PathBuf::from),
+        report: report(words, problems),
     }
 }
 
@@ -186,9 +191,14 @@ fn settings(
     for spec in topology.settings {
         let (flag, variable) = (flag(spec.name), variable(topology.job, spec.name));
         let by_flag = words.flags.get(&flag).map(|text| (format!("--{flag}"), text.clone()));
-        let by_environment = || (around.env)(&variable).map(|text| (variable.clone(), text));
-        match by_flag.or_else(by_environment) {
-            Some((origin, text)) => match (spec.check)(&text) {
+        let by_environment = || {
+            let text = (around.env)(&variable)?.into_string();
+            Some((variable.clone(), text.map_err(|_| "the value is not UTF-8".to_owned())))
+        };
+        let given_text = by_flag.map(|(origin, text)| (origin, Ok(text))).or_else(by_environment);
+        match given_text {
+            Some((origin, Err(why))) => problems.push(format!("{origin}: {why}")),
+            Some((origin, Ok(text))) => match (spec.check)(&text) {
                 Ok(()) => drop(given.insert(spec.name.to_owned(), text)),
                 Err(why) => problems.push(format!("{origin}: {why}")),
             },
@@ -274,6 +284,21 @@ fn dead_letter(words: &Words, on_bad: OnBad, problems: &mut Vec<String>) -> Opti
         }
         Err(why) => {
             problems.push(format!("--dead-letter: {why}"));
+            None
+        }
+    }
+}
+
+/// A path, as such or as the URL of a file, as everywhere else.
+fn report(words: &Words, problems: &mut Vec<String>) -> Option<PathBuf> {
+    let text = words.flags.get("report")?;
+    if !text.starts_with("file:") {
+        return Some(PathBuf::from(text));
+    }
+    match Url::parse(text, Direction::To) {
+        Ok(url) => url.path().map(PathBuf::from),
+        Err(why) => {
+            problems.push(format!("--report: {why}"));
             None
         }
     }

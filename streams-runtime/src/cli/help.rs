@@ -53,7 +53,11 @@ fn ports(out: &mut String, topology: &Topology) {
     for port in &inputs {
         entry(out, &shown(port, "--from", inputs.len() == 1), &format!("records of type {}", port.text));
     }
-    entry(out, "  file:PATH", "a file, read to its end");
+    entry(
+        out,
+        "  file:PATH",
+        "a file, read to its end; with --state, a last line without a line end is left for a later run unless it is a whole JSON value",
+    );
     entry(out, "  stdin:", "standard input");
     line(out, "");
     section(out, "Outputs");

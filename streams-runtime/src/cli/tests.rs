@@ -18,7 +18,7 @@ const JOB: Topology =
 
 fn problems(words: &str) -> Vec<String> {
     let words = words.split_whitespace().map(OsString::from).collect();
-    let env = |name: &str| (name == "TRAFFIC_MAX_HITS").then(|| "7".to_owned());
+    let env = |name: &str| (name == "TRAFFIC_MAX_HITS").then(|| OsString::from("7"));
     let around = Surroundings { env: &env, program: "traffic".to_owned() };
     match parse(&JOB, words, &around) {
         Ok(_) => Vec::new(),
@@ -78,6 +78,11 @@ fn values() {
             "--workers: `0` is no number from 1 to 256; write for example --workers 2",
         ],
     );
+    check_more(
+        "--checkpoint-interval 0s",
+        &["--checkpoint-interval: no time would be left for records; write for example 10ms"],
+    );
+    check_more("--report file:", &["--report: `file:` has no path; write `file:PATH`"]);
     check_more("--dead-letter print:", &["--dead-letter: `print:` is no file; write file:PATH"]);
     check_more(
         "--state s",

@@ -22,10 +22,12 @@ pub(crate) struct TextSource<T> {
     port: usize,
     fields: csv::StringRecord,
     scratch: String,
+    /// Whether a record must have named fields.
+    fields_named: bool,
     _type: PhantomData<fn() -> T>,
 }
 
-impl<T> TextSource<T> {
+impl<T: DeserializeOwned> TextSource<T> {
     pub(crate) fn new(format: Format, shapes: Arc<Shapes>, port: usize) -> Self {
         Self {
             format,
@@ -33,6 +35,7 @@ impl<T> TextSource<T> {
             port,
             fields: csv::StringRecord::new(),
             scratch: String::new(),
+            fields_named: super::asks::for_fields::<T>(),
             _type: PhantomData,
         }
     }
@@ -45,7 +48,14 @@ impl<T: DeserializeOwned + 'static> Source<T> for TextSource<T> {
             return Err(format!("the record is longer than {limit}"));
         }
         match self.format {
-            Format::Json => serde_json::from_slice(bytes).map_err(|error| json_error(&error)),
+            Format::Json => {
+                let array =
+                    self.fields_named.then(|| bytes.iter().position(|byte| !byte.is_ascii_whitespace()));
+                if let Some(Some(at)) = array.filter(|at| at.and_then(|at| bytes.get(at)) == Some(&b'[')) {
+                    return Err(format!("column {}: expected an object `{{…}}`, found an array", at + 1));
+                }
+                serde_json::from_slice(bytes).map_err(|error| json_error(&error))
+            }
             Format::Lines => {
                 let text = utf8(bytes)?;
                 let text: StrDeserializer<'_, serde::de::value::Error> = text.into_deserializer();
@@ -181,6 +191,7 @@ mod tests {
             "column 23: invalid type: string \"x\", expected u64",
         );
         check(Format::Json, b"garbage", "column 1: expected value");
+        check(Format::Json, b" [\"a\",3,true]", "column 2: expected an object `{…}`, found an array");
         check(Format::Json, TOO_LONG, "the record is longer than 16.0 MiB");
     }
 
@@ -200,5 +211,7 @@ mod tests {
         assert_eq!(source::<String>(Format::Lines).decode(b" a b "), Ok(" a b ".to_owned()));
         assert_eq!(source::<String>(Format::Lines).decode(b"ab\xff"), Err("byte 3 is not UTF-8".to_owned()));
         assert_eq!(source::<String>(Format::Json).decode(b"\"a\""), Ok("a".to_owned()));
+        assert_eq!(source::<(u64, u64)>(Format::Json).decode(b"[1,2]"), Ok((1, 2)));
+        assert_eq!(source::<Vec<Flow>>(Format::Json).decode(b"[]"), Ok(Vec::new()));
     }
 }

@@ -2,9 +2,13 @@
 //!
 //! Borders of batches depend on the bytes alone, so that several workers divide the same input in the same
 //! way at every run; only a live input (a pipe) is cut where it pauses. A record that is too long, or a quote
-//! that is never closed, costs that record and not its neighbors.
+//! that is not closed within the length that a record may have, costs its own line and not its neighbors, in
+//! time linear in the bytes whatever quotes there are.
+//!
+//! The first end of the input is final: what is appended afterwards is left to the next run, so that a line
+//! never becomes two records because it was written in two pieces.
 
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, Read};
 
 use streams_core::batch::{RawBatch, RawRecord};
 
@@ -18,11 +22,43 @@ const KEPT_BYTES: usize = 1024;
 /// How much is read at once.
 const READ_BYTES: usize = 256 << 10;
 
+/// A byte order mark, which some programs put in front of text.
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// What a look at the input has found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// At least one record.
+    Records,
+    /// The end of the input, and no record in front of it.
+    End,
+}
+
+/// What is done with a last line that has no line end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LastLine {
+    /// It is a record like any other.
+    Taken,
+    /// It is a record only if nothing could be appended that makes another record of it; otherwise it stays
+    /// unread, for a run that finds the whole of it.
+    LeftUnlessWhole,
+}
+
 /// A source as a sequence of batches.
 pub(crate) struct Splitter {
-    input: BufReader<Box<dyn Read + Send>>,
-    /// Read and handed back: looked at before the input.
-    again: io::Cursor<Vec<u8>>,
+    input: Box<dyn Read + Send>,
+    /// Bytes that were read; those in front of `at` have been taken.
+    ahead: Vec<u8>,
+    at: usize,
+    /// The input has no more bytes.
+    exhausted: bool,
+    /// Nothing more is taken.
+    ended: bool,
+    /// Up to where no quote is closed that was opened on a line that ends in front of it.
+    unclosed: (u64, Quote),
+    last_line: LastLine,
+    /// Bytes of a last line that was left.
+    unread: u64,
     format: Format,
     live: bool,
     max_record: usize,
@@ -39,8 +75,14 @@ impl Splitter {
     /// Splits `input`, whose first byte stands at `position`.
     pub(crate) fn new(input: Box<dyn Read + Send>, format: Format, live: bool, position: Position) -> Self {
         Self {
-            input: BufReader::with_capacity(READ_BYTES, input),
-            again: io::Cursor::default(),
+            input,
+            ahead: Vec::new(),
+            at: 0,
+            exhausted: false,
+            ended: false,
+            unclosed: (0, Quote::Open),
+            last_line: LastLine::Taken,
+            unread: 0,
             format,
             live,
             max_record: MAX_RECORD_BYTES,
@@ -48,26 +90,40 @@ impl Splitter {
         }
     }
 
+    /// What becomes of a last line without a line end; without this call it is taken.
+    pub(crate) fn with_last_line(self, last_line: LastLine) -> Self {
+        Self { last_line, ..self }
+    }
+
     /// Where the next record begins.
     pub(crate) fn position(&self) -> Position {
         self.position
     }
 
-    /// Fills `batch` with the next records; none when the input has ended.
-    pub(crate) fn next(&mut self, batch: &mut RawBatch) -> io::Result<()> {
+    /// Bytes of a last line that was left, behind the position.
+    pub(crate) fn unread(&self) -> u64 {
+        self.unread
+    }
+
+    /// Fills `batch` with the next records.
+    pub(crate) fn next(&mut self, batch: &mut RawBatch) -> io::Result<Found> {
         batch.bytes.clear();
         batch.records.clear();
         while batch.records.len() < BATCH_RECORDS && batch.bytes.len() < BATCH_BYTES {
+            let before = batch.bytes.len();
             let Some(record) = self.record(&mut batch.bytes)? else { break };
             if self.format == Format::Lines || record.start < record.end {
                 batch.records.push(record);
+            } else {
+                // However many blank lines there are, they fill no batch.
+                batch.bytes.truncate(before);
             }
-            let paused = self.input.buffer().is_empty() && self.again.fill_buf()?.is_empty();
+            let paused = self.at == self.ahead.len();
             if self.live && paused && !batch.records.is_empty() {
                 break;
             }
         }
-        Ok(())
+        Ok(if batch.records.is_empty() { Found::End } else { Found::Records })
     }
 
     /// Takes the header line of a CSV input.
@@ -85,55 +141,55 @@ impl Splitter {
             let text = std::str::from_utf8(text).map_err(|error| wrong(error.to_string()))?;
             let mut fields = csv::StringRecord::new();
             split_fields(text, &mut fields, &mut String::new()).map_err(wrong)?;
-            fields.trim();
             return Ok(Some(fields));
         }
     }
 
-    /// Appends the next record to `bytes`.
+    /// Appends the next record to `bytes`; none at the end.
     fn record(&mut self, bytes: &mut Vec<u8>) -> io::Result<Option<RawRecord>> {
-        let begin = bytes.len();
-        let at = self.position;
-        let mut quote = Quote::Start;
-        let mut first_line_end = None;
-        let too_long = loop {
-            let line_start = bytes.len();
-            let read = self.line(bytes, begin)?;
-            let line = bytes.get(line_start..).unwrap_or_default();
-            self.position.offset += read as u64;
-            let complete = line.ends_with(b"\n");
-            if read > 0 && (complete || line_start == begin) {
-                self.position.line += 1;
-            }
-            if self.format == Format::Csv {
-                quote = quote.after(line);
-            }
-            if !complete && bytes.len() - begin > self.max_record {
-                break true;
-            }
-            if quote != Quote::Open || read == 0 || !complete {
-                break false;
-            }
-            first_line_end.get_or_insert(bytes.len());
-        };
-        if bytes.len() == begin {
+        if self.ended {
             return Ok(None);
         }
-        if let (Quote::Open, Some(end)) = (quote, first_line_end) {
-            // The quote is never closed: only the line that opened it is bad.
-            self.hand_back(bytes.split_off(end), at, (end - begin) as u64);
-        } else if too_long {
-            self.skip_line()?;
-            let shown = bytes.get(begin..begin + KEPT_BYTES).unwrap_or_default().to_vec();
-            bytes.truncate(begin);
-            bytes.extend_from_slice(TOO_LONG);
-            bytes.extend_from_slice(&shown);
+        let (begin, at) = (bytes.len(), self.position);
+        let mut taken = self.line(bytes, self.max_record + 1)?;
+        if taken == 0 {
+            self.ended = true;
+            return Ok(None);
         }
+        let line = bytes.get(begin..).unwrap_or_default();
+        let mut whole = line.ends_with(b"\n");
+        let too_long = !whole && taken > self.max_record;
+        let line = if at.offset == 0 { line.strip_prefix(BOM).unwrap_or(line) } else { line };
+        let mut lines = 1;
+        if whole && self.format == Format::Csv && Quote::Start.after(line) == Quote::Open {
+            let more = self.until_closed(at.offset + taken as u64, at.offset + self.max_record as u64)?;
+            let more = self.ahead.get(self.at..self.at + more).unwrap_or_default();
+            if !more.is_empty() {
+                bytes.extend_from_slice(more);
+                whole = more.ends_with(b"\n");
+                lines += more.iter().filter(|byte| **byte == b'\n').count() as u64 + u64::from(!whole);
+                taken += more.len();
+                self.at += more.len();
+            }
+        }
+        if too_long {
+            let (skipped, ended_by_line_end) = self.skip_line()?;
+            (taken, whole) = (taken + skipped, ended_by_line_end);
+            bytes.truncate(begin + KEPT_BYTES.min(self.max_record));
+            drop(bytes.splice(begin..begin, TOO_LONG.iter().copied()));
+        }
+        if !whole {
+            self.ended = true;
+            let record = bytes.get(begin..).unwrap_or_default();
+            if self.last_line == LastLine::LeftUnlessWhole && !self.is_complete(record) {
+                self.unread = taken as u64;
+                bytes.truncate(begin);
+                return Ok(None);
+            }
+        }
+        self.position = Position { offset: at.offset + taken as u64, line: at.line + lines };
         let mut record = bytes.get(begin..).unwrap_or_default();
-        let mut start = begin;
-        if at.offset == 0 && record.starts_with(b"\xef\xbb\xbf") {
-            start += 3;
-        }
+        let start = begin + if at.offset == 0 && record.starts_with(BOM) { BOM.len() } else { 0 };
         if !too_long {
             record = record.strip_suffix(b"\n").unwrap_or(record);
             record = record.strip_suffix(b"\r").unwrap_or(record);
@@ -148,38 +204,92 @@ impl Splitter {
         }))
     }
 
-    /// Appends one line with its end, or its beginning when the record would become too long.
-    fn line(&mut self, bytes: &mut Vec<u8>, begin: usize) -> io::Result<usize> {
-        let left = (self.max_record + 1).saturating_sub(bytes.len() - begin) as u64;
-        let mut read = self.again.by_ref().take(left).read_until(b'\n', bytes)?;
-        if !(read > 0 && bytes.ends_with(b"\n")) {
-            let left = left - read as u64;
-            read += self.input.by_ref().take(left).read_until(b'\n', bytes)?;
-        }
-        Ok(read)
+    /// Whether a line is a record of its own whatever is appended to it. JSON says where a value ends, unless it
+    /// is a number; a plain line or a row of CSV is over at its line end only.
+    fn is_complete(&self, record: &[u8]) -> bool {
+        let text = record.strip_prefix(BOM).unwrap_or(record);
+        self.format == Format::Json
+            && !text.trim_ascii_end().last().is_some_and(u8::is_ascii_digit)
+            && serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok()
     }
 
-    fn skip_line(&mut self) -> io::Result<()> {
-        let mut skipped = Vec::new();
+    /// Reads more behind what is there; `false` when there is no more.
+    fn fill(&mut self) -> io::Result<bool> {
+        if self.exhausted {
+            return Ok(false);
+        }
+        if self.at == self.ahead.len() || self.at >= self.ahead.len() / 2 {
+            self.ahead.drain(..self.at);
+            self.at = 0;
+        }
+        let end = self.ahead.len();
+        self.ahead.resize(end + READ_BYTES, 0);
+        let read = loop {
+            match self.input.read(self.ahead.get_mut(end..).unwrap_or_default()) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => break read,
+            }
+        };
+        self.ahead.truncate(end + *read.as_ref().unwrap_or(&0));
+        self.exhausted = read? == 0;
+        Ok(!self.exhausted)
+    }
+
+    /// Appends one line with its end, or as much of it as `most` bytes hold.
+    fn line(&mut self, bytes: &mut Vec<u8>, most: usize) -> io::Result<usize> {
+        let mut taken = 0;
         loop {
-            skipped.clear();
-            let mut read = self.again.by_ref().take(READ_BYTES as u64).read_until(b'\n', &mut skipped)?;
-            if read == 0 {
-                read = self.input.by_ref().take(READ_BYTES as u64).read_until(b'\n', &mut skipped)?;
-            }
-            self.position.offset += read as u64;
-            if read == 0 || skipped.ends_with(b"\n") {
-                return Ok(());
+            let rest = self.ahead.get(self.at..).unwrap_or_default();
+            let read = rest.take((most - taken) as u64).read_until(b'\n', bytes)?;
+            self.at += read;
+            taken += read;
+            if taken == most || (read > 0 && bytes.ends_with(b"\n")) || !self.fill()? {
+                return Ok(taken);
             }
         }
     }
 
-    /// Puts bytes back in front of the input; `kept` bytes of the record that began at `at` stay taken.
-    fn hand_back(&mut self, mut taken: Vec<u8>, at: Position, kept: u64) {
-        let left = usize::try_from(self.again.position()).unwrap_or(usize::MAX);
-        taken.extend_from_slice(self.again.get_ref().get(left..).unwrap_or_default());
-        self.again = io::Cursor::new(taken);
-        self.position = Position { offset: at.offset + kept, line: at.line + 1 };
+    /// The bytes behind `here` that belong to a record whose first line ends there within quotes, if these are
+    /// closed on a line that ends at most at `limit`; 0 if not. They are ahead then.
+    fn until_closed(&mut self, here: u64, limit: u64) -> io::Result<usize> {
+        // Between quotes lines do not matter, so what was found for an earlier line holds for this one.
+        if self.unclosed.0 < here {
+            self.unclosed = (here, Quote::Open);
+        }
+        loop {
+            let (from, mut quote) = self.unclosed;
+            let begun = usize::try_from(from - here).unwrap_or(usize::MAX);
+            let left = usize::try_from(limit.saturating_sub(from)).unwrap_or(usize::MAX);
+            let known = self.ahead.get(self.at..).and_then(|ahead| ahead.get(begun..)).unwrap_or_default();
+            let mut looked = 0;
+            for byte in known.iter().take(left) {
+                quote = quote.then(*byte);
+                looked += 1;
+                if *byte == b'\n' && quote != Quote::Open {
+                    return Ok(begun + looked);
+                }
+            }
+            self.unclosed = (from + looked as u64, quote);
+            if looked == left {
+                return Ok(0);
+            }
+            if !self.fill()? {
+                return Ok(if quote == Quote::Open { 0 } else { begun + looked });
+            }
+        }
+    }
+
+    /// Takes the rest of a line that is not kept: its length, and whether it had a line end.
+    fn skip_line(&mut self) -> io::Result<(usize, bool)> {
+        let (mut skipped, mut piece) = (0, Vec::new());
+        loop {
+            piece.clear();
+            let read = self.line(&mut piece, READ_BYTES)?;
+            skipped += read;
+            if read == 0 || piece.ends_with(b"\n") {
+                return Ok((skipped, read > 0));
+            }
+        }
     }
 }
 
@@ -197,100 +307,19 @@ enum Quote {
 }
 
 impl Quote {
-    fn after(self, line: &[u8]) -> Self {
-        line.iter().fold(self, |state, byte| match (state, byte) {
+    fn then(self, byte: u8) -> Self {
+        match (self, byte) {
             (Self::Open, b'"') => Self::Closing,
             (Self::Open, _) | (Self::Start | Self::Closing, b'"') => Self::Open,
             (_, b',') => Self::Start,
             _ => Self::Plain,
-        })
+        }
+    }
+
+    fn after(self, line: &[u8]) -> Self {
+        line.iter().fold(self, |state, byte| state.then(*byte))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn splitter(bytes: &[u8], format: Format) -> Splitter {
-        Splitter::new(Box::new(io::Cursor::new(bytes.to_vec())), format, false, Position::START)
-    }
-
-    #[track_caller]
-    fn check(format: Format, bytes: &[u8], expect: &[(u64, u64, &str)]) {
-        let mut splitter = splitter(bytes, format);
-        splitter.max_record = 40;
-        let mut batch = RawBatch::default();
-        let mut found = Vec::new();
-        loop {
-            splitter.next(&mut batch).unwrap();
-            if batch.records.is_empty() {
-                break;
-            }
-            for record in &batch.records {
-                let text = String::from_utf8_lossy(batch.slice(record)).into_owned();
-                found.push((record.line, record.offset, text));
-            }
-        }
-        let found: Vec<_> =
-            found.iter().map(|(line, offset, text)| (*line, *offset, text.as_str())).collect();
-        assert_eq!(found, expect);
-        assert_eq!(splitter.position().offset, bytes.len() as u64);
-    }
-
-    #[test]
-    fn lines() {
-        check(Format::Lines, b"a\n\r\nb\r\nc", &[(1, 0, "a"), (2, 2, ""), (3, 4, "b"), (4, 7, "c")]);
-        check(Format::Json, b"a\n\n\r\nb\n", &[(1, 0, "a"), (4, 5, "b")]);
-        check(Format::Json, b"", &[]);
-        check(Format::Json, b"\xef\xbb\xbfa\nb", &[(1, 0, "a"), (2, 5, "b")]);
-    }
-
-    #[test]
-    fn quotes() {
-        check(Format::Csv, b"a,\"b\nc\",d\ne\n", &[(1, 0, "a,\"b\nc\",d"), (3, 10, "e")]);
-        check(Format::Csv, b"a\"b\nc\n", &[(1, 0, "a\"b"), (2, 4, "c")]);
-        check(Format::Csv, b"\"a\"\"\nb\",1\nc\n", &[(1, 0, "\"a\"\"\nb\",1"), (3, 10, "c")]);
-        // A quote that is never closed costs its own line only.
-        check(Format::Csv, b"a,\"b\nc,d\ne\n", &[(1, 0, "a,\"b"), (2, 5, "c,d"), (3, 9, "e")]);
-    }
-
-    #[test]
-    fn too_long() {
-        let mut long = vec![b'x'; 3_000_000];
-        long.push(b'\n');
-        let mut bytes = b"a\n".to_vec();
-        bytes.extend_from_slice(&long);
-        bytes.extend_from_slice(b"b\n");
-        let mut splitter = splitter(&bytes, Format::Lines);
-        splitter.max_record = 2_000;
-        let mut batch = RawBatch::default();
-        splitter.next(&mut batch).unwrap();
-        let [a, long, b] = batch.records.as_slice() else { panic!("three records") };
-        assert_eq!(batch.slice(a), b"a");
-        assert!(batch.slice(long).starts_with(TOO_LONG) && batch.slice(long).len() < 2_000);
-        assert_eq!(batch.slice(b), b"b");
-        assert_eq!((b.line, b.offset), (3, 3_000_003));
-    }
-
-    #[test]
-    fn batches_are_cut_by_count_and_size() {
-        let mut batch = RawBatch::default();
-        let mut by_count = splitter(&b"x\n".repeat(1500), Format::Lines);
-        by_count.next(&mut batch).unwrap();
-        assert_eq!(batch.records.len(), BATCH_RECORDS);
-        by_count.next(&mut batch).unwrap();
-        assert_eq!(batch.records.len(), 1500 - BATCH_RECORDS);
-        let mut line = vec![b'y'; 400_000];
-        line.push(b'\n');
-        let mut by_size = splitter(&line.repeat(5), Format::Lines);
-        by_size.next(&mut batch).unwrap();
-        assert_eq!(batch.records.len(), 3);
-    }
-
-    #[test]
-    fn headers() {
-        let mut csv = splitter(b"\xef\xbb\xbfhost, bytes\n1,2\n", Format::Csv);
-        assert_eq!(csv.header().unwrap().unwrap(), vec!["host", "bytes"]);
-        assert_eq!(csv.position(), Position { offset: 15, line: 2 });
-    }
-}
+mod tests;

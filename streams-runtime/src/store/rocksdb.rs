@@ -12,6 +12,7 @@
 //! | disk full, I/O error | `commit` fails; after a reopen the last commit, or the failed one as a whole |
 //! | the log is cut short, also to nothing | an error: it ends in front of an acknowledged commit |
 //! | bytes of the log or the manifest are damaged | an error, at the open |
+//! | the manifest is cut short | an error, or an older list of tables: not noticed in every case |
 //! | bytes of a table are damaged | an error that names the file, when they are read |
 //! | a file is removed | an error |
 //! | the directory is removed | an empty store |
@@ -35,6 +36,7 @@ mod acknowledged;
 mod batch;
 mod create;
 mod errors;
+mod manifest;
 mod options;
 mod pending;
 
@@ -92,6 +94,10 @@ impl RocksStore {
         }
         if !folder.join("CURRENT").exists() {
             return Err(foreign(&folder, "it has no file CURRENT"));
+        }
+        // Order: in front of the open, which deletes what an older manifest does not list.
+        if manifest::has_damaged_end(&folder).map_err(|error| creating(&folder, &error))? {
+            return Err(damaged(&folder, "the length of the manifest's last record"));
         }
         let (database, families) = options.database();
         let database = DB::open_cf_descriptors(&database, &folder, families);

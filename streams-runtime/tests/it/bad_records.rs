@@ -168,3 +168,36 @@ fn stop_behind_a_window() {
         }
     }
 }
+
+#[test]
+fn panics_in_a_checkpoint_are_told() {
+    for workers in ["1", "2"] {
+        let place = Place::new("fragile");
+        place.write("in.jsonl", flows(20_000, 20));
+        for policy in ["dead-letter", "stop"] {
+            let shown = place.run(&format!(
+                "run --from file:in.jsonl --to file:out --state st --checkpoint-interval 1ms --workers {workers} --on-bad {policy}"
+            ));
+            assert_eq!(shown.code, Some(1), "{shown:?}");
+            let told =
+                "error: the job's code panicked: this cannot be kept; while it worked on a checkpoint\n";
+            assert!(shown.stderr.contains(told), "{shown:?}");
+        }
+    }
+}
+
+#[test]
+fn results_that_do_not_fit_name_their_key_and_window() {
+    let row = |at: i64| format!("{{\"host\":\"a\",\"out_flow\":18446744073709551615,\"at\":{at}}}\n");
+    for workers in ["1", "2"] {
+        let place = Place::new("traffic");
+        place.write("in.jsonl", row(1) + &row(2));
+        place.ok(&format!("run --from file:in.jsonl --workers {workers} --dead-letter file:letters"));
+        let letter: serde_json::Value = serde_json::from_str(&place.read("letters")).unwrap();
+        assert_eq!((letter["key"].as_str(), letter.get("value")), (Some("a"), None), "{letter}");
+        let error = letter["error"].as_str().unwrap();
+        assert!(error.starts_with("in the window [0, 10000): "), "{letter}");
+        let shown = place.ok(&format!("run --from file:in.jsonl --workers {workers}"));
+        assert!(shown.stderr.contains(": key \"a\""), "{shown:?}");
+    }
+}

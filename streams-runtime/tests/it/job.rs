@@ -57,7 +57,10 @@ fn strict(flows: Stream<Flow>, #[arg(default = "900")] limit: u64) -> Stream<Tot
         .key_by(|f| f.host.clone())
         .window(tumbling(secs(10)))
         .aggregate(Total { host: key(), from: window_start(), total: sum(|f| f.out_flow), count: count() })
-        .try_map(|t| if t.total > limit { Err("too much") } else { Ok(t.clone()) })
+        .try_map(|t| {
+            assert!(t.host != "panic", "asked to panic");
+            if t.total > limit { Err("too much") } else { Ok(t.clone()) }
+        })
 }
 
 /// Two inputs, each with a time of its own, in windows together.
@@ -71,6 +74,54 @@ fn joined(left: Stream<Flow>, right: Stream<Flow>) -> Stream<Total> {
         total: sum(|f| f.out_flow),
         count: count(),
     })
+}
+
+/// A state that no checkpoint can keep.
+#[derive(Debug, Clone)]
+struct Unkept;
+
+impl serde::Serialize for Unkept {
+    fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+        panic!("this cannot be kept")
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Unkept {
+    fn deserialize<D: serde::Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+        Ok(Self)
+    }
+}
+
+/// Counts nothing.
+struct Nothing;
+
+impl Accumulator<u64> for Nothing {
+    type State = Unkept;
+    type Out = u64;
+
+    fn init(&self) -> Unkept {
+        Unkept
+    }
+    fn add(&self, _: &mut Unkept, _: u64) {}
+    fn merge(&self, _: &mut Unkept, _: Unkept) {}
+    fn finish(&self, _: Unkept) -> u64 {
+        0
+    }
+}
+
+/// Totals that panic when they are to be kept.
+#[stream_job]
+fn fragile(flows: Stream<Flow>) -> Stream<Total> {
+    flows
+        .event_time(|f| f.at, out_of_order(secs(5)))
+        .key_by(|f| f.host.clone())
+        .window(tumbling(secs(10)))
+        .aggregate(Total {
+            host: key(),
+            from: window_start(),
+            total: acc(Nothing, |f| f.out_flow),
+            count: count(),
+        })
 }
 
 /// Two inputs, two outputs.
@@ -90,6 +141,7 @@ fn main() -> ExitCode {
     match std::env::var("TEST_JOB").as_deref() {
         Ok("echo") => streams_runtime::main(echo),
         Ok("strict") => streams_runtime::main(strict),
+        Ok("fragile") => streams_runtime::main(fragile),
         Ok("pair") => streams_runtime::main(pair),
         Ok("joined") => streams_runtime::main(joined),
         _ => streams_runtime::main(traffic),

@@ -7,6 +7,7 @@
 
 mod bad_records;
 mod formats;
+mod inputs;
 mod mistakes;
 mod outputs;
 mod program;

@@ -59,6 +59,12 @@ fn environment() {
     place.write("in.jsonl", "");
     let shown = crate::program::shown(place.command("run --from file:in.jsonl").env("TRAFFIC_SLACK", "x"));
     assert!(shown.stderr.starts_with("error: TRAFFIC_SLACK: `x` is no duration"), "{shown:?}");
+    let text: std::ffi::OsString = std::os::unix::ffi::OsStringExt::from_vec(b"\xff".to_vec());
+    let shown = crate::program::shown(place.command("run --from file:in.jsonl").env("TRAFFIC_SLACK", text));
+    assert_eq!(
+        (shown.code, shown.stderr.as_str()),
+        (Some(2), "error: TRAFFIC_SLACK: the value is not UTF-8\n")
+    );
     let both =
         crate::program::shown(place.command("run --from file:in.jsonl --slack 1s").env("TRAFFIC_SLACK", "x"));
     assert_eq!(both.code, Some(0), "the flag wins: {both:?}");
@@ -72,4 +78,48 @@ fn help_and_version() {
     assert_eq!(help.stderr, "");
     assert!(place.ok("--version").stdout.starts_with("traffic (streams-runtime "));
     assert!(place.ok("topology").stdout.contains("stage 2"));
+}
+
+#[test]
+fn one_file_under_two_names() {
+    let place = Place::new("traffic");
+    place.write("in.jsonl", "precious\n");
+    std::fs::hard_link(place.path("in.jsonl"), place.path("hard")).unwrap();
+    std::os::unix::fs::symlink("in.jsonl", place.path("soft")).unwrap();
+    std::os::unix::fs::symlink("new", place.path("one")).unwrap();
+    for (words, told) in [
+        ("--to file:hard", "error: --to: hard already is read by port `flows`; give each its own file\n"),
+        ("--to file:soft", "error: --to: soft already is read by port `flows`; give each its own file\n"),
+        (
+            "--to file:one --dead-letter file:new",
+            "error: --dead-letter: new already is written by port `traffic`; give each its own file\n",
+        ),
+    ] {
+        let shown = place.run(&format!("run --from file:in.jsonl {words}"));
+        assert_eq!((shown.code, shown.stderr.as_str()), (Some(2), told));
+    }
+    assert_eq!(place.read("in.jsonl"), "precious\n");
+}
+
+#[test]
+fn the_state_directory_is_the_stores() {
+    let place = Place::new("traffic");
+    place.write("in.jsonl", "");
+    let run = "run --from file:in.jsonl --to file:out --state st";
+    for exists in [false, true] {
+        for (flag, value) in [("--report", "st/state.redb"), ("--dead-letter", "file:st/../st/x")] {
+            let shown = place.run(&format!("{run} {flag} {value}"));
+            assert_eq!(shown.code, Some(2), "{shown:?}");
+            // A directory that is not there leads nowhere, neither up nor down.
+            if exists || !value.contains("..") {
+                let told = format!(
+                    "error: {flag}: {} lies in the state directory st, which only the store writes to; give another place\n",
+                    value.trim_start_matches("file:")
+                );
+                assert_eq!(shown.stderr, told);
+            }
+        }
+        place.ok(&format!("{run} --report file:r.json"));
+        assert_eq!(place.report("r.json")["records_in"], 0);
+    }
 }

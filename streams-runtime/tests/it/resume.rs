@@ -211,3 +211,27 @@ fn signals_end_it_in_order() {
         assert!(place.read("out") == place.read("whole"), "{workers} workers: the output differs");
     }
 }
+
+#[test]
+fn an_output_that_is_new_to_a_state_survives_a_kill() {
+    let place = Place::new("traffic");
+    place.write("in.jsonl", flows(100, 5));
+    let run = "run --from file:in.jsonl --to file:out --state st --checkpoint-interval 1h";
+    place.ok(run);
+    append(&place, "in.jsonl", &flows(60_000, 5).replace("5}\n", "5\n"));
+    let run = format!("{run} --dead-letter file:letters");
+    let mut child = place.spawn(&run);
+    while std::fs::metadata(place.path("letters")).map_or(0, |file| file.len()) == 0 {
+        assert!(child.try_wait().unwrap().is_none(), "the input is too small to be killed in");
+        std::thread::sleep(Duration::from_micros(300));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    place.ok(&run);
+    place.write(
+        "rest.jsonl",
+        place.read("in.jsonl").lines().skip(100).fold(String::new(), |all, line| all + line + "\n"),
+    );
+    place.ok("run --from file:rest.jsonl --to file:rest --dead-letter file:rest.letters");
+    assert_eq!(place.read("letters").lines().count(), place.read("rest.letters").lines().count());
+}

@@ -32,6 +32,23 @@ pub(super) struct Pending {
 }
 
 impl Worker {
+    /// Asks what lies in all targets. An earlier owner may have come further than this one before it died: what
+    /// it sent is made of the same records by the same code, and other code must not begin in front of them.
+    pub(super) fn survey(&mut self, actions: &mut Vec<Action>) {
+        self.surveyed = true;
+        self.senders.values_mut().for_each(Sender::survey);
+        self.tails.extend(self.senders.keys());
+        for target in self.tails.clone() {
+            self.ask_tail(target, actions);
+        }
+    }
+
+    /// Whether it hands the split over now: it goes on until it has come as far as any owner before it.
+    pub(super) fn is_leaving(&self) -> bool {
+        let caught_up = self.senders.values().all(Sender::is_caught_up) || planted(Bug::CleanBehindTail);
+        self.revoked && self.surveyed && self.tails.is_empty() && caught_up
+    }
+
     /// Begins a commit if everything that may leave is stored (condition C3), or waits.
     pub(super) fn try_commit(&mut self, actions: &mut Vec<Action>) {
         if self.commit.is_some() {
@@ -49,7 +66,10 @@ impl Worker {
             return;
         }
         // A clean end has nothing left to send.
-        let clean = self.revoked && self.senders.values().all(Sender::is_empty);
+        let clean = self.is_leaving() && self.senders.values().all(Sender::is_empty);
+        if clean {
+            self.senders.values_mut().for_each(Sender::close_survey);
+        }
         self.begin_commit(clean, actions);
     }
 
@@ -79,12 +99,12 @@ impl Worker {
     pub(super) fn committed(&mut self, outcome: CommitOutcome, actions: &mut Vec<Action>) {
         match outcome {
             CommitOutcome::Done => self.commit_is_done(actions),
-            // The row says which of the two it is.
-            CommitOutcome::Fenced => actions.push(Action::Observe),
             // A part of a transaction must never be committed.
             CommitOutcome::StatementFailed => actions.push(Action::Rollback),
             CommitOutcome::RolledBack => self.ask_commit(actions),
-            CommitOutcome::Unknown => actions.push(Action::Observe),
+            CommitOutcome::Fenced if planted(Bug::NoRowIsFenced) => self.stop(Stop::Fenced, actions),
+            // The row says what came of it, and whose it is.
+            CommitOutcome::Fenced | CommitOutcome::Unknown => actions.push(Action::Observe),
         }
     }
 

@@ -12,7 +12,8 @@ use crate::time::UNTIMED;
 impl Worker {
     pub(super) fn polled(&mut self, poll: Poll<'_>, now_ms: u64, actions: &mut Vec<Action>) {
         self.polling = false;
-        if self.phase != Phase::Running || self.commit.is_some() || self.wants_checkpoint || self.revoked {
+        if self.phase != Phase::Running || self.commit.is_some() || self.wants_checkpoint || self.is_leaving()
+        {
             // A checkpoint waits for what was sent; what came meanwhile is read again.
             return;
         }
@@ -169,7 +170,7 @@ impl Worker {
 
     fn post(&mut self, target: Target, run: &mut Run) {
         let held = self.role.held;
-        let target = if planted(Bug::CurrentRoute) && self.now_ms % 8 == 0 {
+        let target = if planted(Bug::CurrentRoute) && self.now_ms.is_multiple_of(8) {
             Target { queue: 0, ..target }
         } else {
             target

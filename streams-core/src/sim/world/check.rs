@@ -1,7 +1,7 @@
 //! What must hold with every message that is stored and every commit that is done.
 
 use super::{Snapshot, Transaction, World};
-use crate::protocol::frame::Frame;
+use crate::protocol::frame::{Frame, Item};
 use crate::protocol::ids::{Target, Topic};
 use crate::protocol::sender::SenderState;
 use crate::sim::reference::State;
@@ -43,8 +43,8 @@ impl World<'_> {
         let expected = out.items.get(frame.first as usize - 1..last as usize).unwrap_or_default();
         if let Some(at) = expected.iter().zip(&frame.items).position(|(a, b)| a != b) {
             let number = frame.first + at as u64;
-            let (found, due) = (frame.items.get(at), expected.get(at));
-            let text = format!("number {number} of {who:?} in {target:?} is {found:?} instead of {due:?}");
+            let (found, due) = (show(frame.items.get(at)), show(expected.get(at)));
+            let text = format!("number {number} of {who:?} in {target:?} is {found} instead of {due}");
             return self.fail("I1", text);
         }
         if let Some(mark) = frame.mark {
@@ -78,6 +78,12 @@ impl World<'_> {
             return self.fail("I5", text);
         }
         row.write(transaction, n);
+        let since = self.slots.get(&worker).map_or(0, |slot| slot.raised_at);
+        if transaction.clean
+            && let Some(stray) = self.strays.get_mut(split)
+        {
+            stray.1 = since;
+        }
         self.tally.commits += 1;
         let version = transaction.version + 1;
         self.note(51, (split as u64) << 32 | version, || {
@@ -138,6 +144,22 @@ impl World<'_> {
         }
     }
 
+    /// Other code takes a split: what the last owner numbered is stored, and nothing of it is under way.
+    pub(super) fn check_clean(&mut self, split: usize) {
+        let who = self.place_of(split).split;
+        let snapshot = self.rows.get(split).and_then(|row| row.snapshot.as_deref().map(Snapshot::decode));
+        let Some(Ok(snapshot)) = snapshot else { return };
+        for (target, state) in &snapshot.senders {
+            let place = self.log.place(*target);
+            let stored = place.and_then(|place| self.log.queue(place).stored.get(&who).copied()).unwrap_or(0);
+            if stored + 1 != state.next {
+                let text =
+                    format!("other code takes {who:?}, which has {stored} of {} in {target:?}", state.next);
+                return self.fail("I15", text);
+            }
+        }
+    }
+
     /// Says what a snapshot counts as sent although it is neither stored nor in the outbox.
     fn lacks(
         &self,
@@ -159,5 +181,12 @@ impl World<'_> {
         }
         let left = !held && !outbox.is_empty() && matches!(target.topic, Topic::Of(_) | Topic::Output(_));
         left.then(|| format!("{who:?} commits before {} items are stored in {target:?}", outbox.len()))
+    }
+}
+
+fn show(item: Option<&Item>) -> String {
+    match item {
+        Some(Item::Data(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
+        other => format!("{other:?}"),
     }
 }

@@ -25,7 +25,7 @@ impl World<'_> {
         let instance = pick % self.instances.len().max(1);
         let split = pick % self.splits.len().max(1);
         match fault {
-            Fault::Crash => self.crash(instance),
+            Fault::Crash => self.crash_with(instance, |world| world.random.below(3)),
             Fault::Pause(steps) => {
                 let until = self.step + steps;
                 if let Some(instance) = self.instances.get_mut(instance) {
@@ -52,7 +52,14 @@ impl World<'_> {
             Fault::StoreAway(steps) => self.store_away_until = self.step + steps,
             Fault::LogAway(steps) => self.log_away_until = self.step + steps,
             Fault::FailOver => {
-                self.row(split).fail_over();
+                self.failed_over |= self.row(split).fail_over();
+            }
+            Fault::Upgrade => {
+                self.crash_with(instance, |world| world.random.below(3));
+                self.upgraded = true;
+                if let Some(instance) = self.instances.get_mut(instance) {
+                    instance.is_new = true;
+                }
             }
             Fault::Retention => self.retain(split),
             Fault::Grow => self.grow(pick),
@@ -69,7 +76,8 @@ impl World<'_> {
     }
 
     /// All that an instance had in memory is gone; what it had handed over may still arrive.
-    fn crash(&mut self, instance: usize) {
+    /// `fate` draws what becomes of each: 0 it arrives before anybody looks, 1 much later, 2 never.
+    pub(super) fn crash_with(&mut self, instance: usize, fate: impl Fn(&mut Self) -> usize) {
         let dead: Vec<u32> = self
             .slots
             .iter()
@@ -91,8 +99,7 @@ impl World<'_> {
                 self.ops.push(op);
                 continue;
             }
-            // A third arrives before anybody looks, a third much later, a third never.
-            match self.random.below(3) {
+            match fate(self) {
                 0 => self.arrive(op),
                 1 => self.arrive_late(op),
                 _ => {}

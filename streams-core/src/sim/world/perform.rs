@@ -24,7 +24,7 @@ impl World<'_> {
 
     /// Lets an action take effect.
     pub(super) fn perform(&mut self, op: Op) {
-        let Op { worker, split, action, early } = op;
+        let Op { worker, split, action, early, .. } = op;
         let kind = format_kind(&action);
         self.note(5 + kind.0, u64::from(worker) << 16 | split as u64, || {
             format!("w{worker}: {} takes effect", kind.1)
@@ -36,8 +36,21 @@ impl World<'_> {
                 if let Some(early) = early {
                     self.early.insert(worker, early);
                 }
-                let nonce = self.random.next();
-                self.row(split).raise(fingerprint, nonce).map_or(Answer::Refused, Answer::Raised)
+                let changes = self.row(split).changes_code(fingerprint);
+                // Other code comes when the members that ran the old one on this split are known to be gone.
+                if changes && self.is_haunted(worker, split) {
+                    self.answers.push((worker, Answer::Refused));
+                    return;
+                }
+                let raised = self.row(split).raise(fingerprint, split as u64);
+                if changes && raised.is_some() {
+                    self.check_clean(split);
+                }
+                let step = self.step;
+                if let Some(slot) = self.slots.get_mut(&worker) {
+                    slot.raised_at = step;
+                }
+                raised.map_or(Answer::Refused, Answer::Raised)
             }
             Action::Read if self.store_is_away() => Answer::Failed(Failed::Read),
             Action::Read => {
@@ -56,7 +69,10 @@ impl World<'_> {
             }
             Action::Poll { .. } if self.log.away => Answer::Failed(Failed::Poll),
             Action::Poll { offset } => self.poll(worker, split, offset),
-            Action::Send { target, frame } => self.send(target, frame),
+            Action::Send { target, frame } => {
+                self.stray(worker, split);
+                self.send(target, frame)
+            }
             Action::Tail { target, .. } if self.log.away => Answer::Failed(Failed::Tail(target)),
             Action::Tail { target, from, .. } => {
                 Answer::Tailed { target, last: self.tail(split, target, from) }
@@ -80,9 +96,31 @@ impl World<'_> {
         self.answers.push((worker, answer));
     }
 
+    /// Whether somebody else may still send something for this split.
+    fn is_haunted(&self, worker: u32, split: usize) -> bool {
+        let who = self.place_of(split).split;
+        let sends = |op: &Op| op.split == split && matches!(op.action, Action::Send { .. });
+        let lands = |l: &Landing| matches!(l, Landing::Send { frame, .. } if frame.sender == who);
+        self.slots.iter().any(|(other, slot)| *other != worker && slot.split == split)
+            || self.ops.iter().any(sends)
+            || self.landings.iter().any(lands)
+            || self.strays.get(split).is_some_and(|(strayed, since)| strayed >= since)
+    }
+
+    /// Notes a message of somebody who does not own the split any more.
+    fn stray(&mut self, worker: u32, split: usize) {
+        let token = self.slots.get(&worker).and_then(|slot| slot.token);
+        let owns = token.is_some() && self.rows.get(split).is_some_and(|row| row.token == token);
+        let step = self.step;
+        if !owns && let Some((strayed, _)) = self.strays.get_mut(split) {
+            *strayed = step;
+        }
+    }
+
     fn poll(&mut self, worker: u32, split: usize, offset: u64) -> Answer {
-        let n = 1 + self.random.below(8);
-        let fresh = !self.random.percent(10);
+        let tiny = self.budget.is_some();
+        let n = if tiny { 2 } else { 1 + self.random.below(8) };
+        let fresh = tiny || !self.random.percent(10);
         let lag = if fresh { 0 } else { self.random.below(4) as u64 };
         let place = self.place_of(split).place;
         let queue = self.log.queue(place);
@@ -189,11 +227,18 @@ impl World<'_> {
     /// Something that was under way arrives after all.
     pub(super) fn land(&mut self) {
         let at = self.random.below(self.landings.len());
+        self.land_at(at);
+    }
+
+    pub(super) fn land_at(&mut self, at: usize) {
         if at >= self.landings.len() {
             return;
         }
         match self.landings.swap_remove(at) {
             Landing::Send { target, frame } => {
+                if let Some(&split) = self.index.get(&frame.sender) {
+                    self.stray(u32::MAX, split);
+                }
                 self.note(30, frame.first, || format!("a late message of {:?} arrives", frame.sender));
                 self.append(target, frame);
             }
@@ -263,7 +308,7 @@ impl World<'_> {
 
     fn polled(&mut self, worker: u32, answer: &Answer) {
         let Answer::Polled { from, n, min, max, before, closed, fresh } = *answer else { return };
-        let tick = 1 + self.random.below(4) as u64;
+        let tick = self.tick();
         let Some(Slot { split, .. }) = self.slots.get(&worker) else { return };
         let split = *split;
         let place = self.place_of(split).place;

@@ -36,9 +36,9 @@ impl RocksOptions {
     /// The set-up of the database and of each column family.
     pub(super) fn database(self) -> (Options, Vec<ColumnFamilyDescriptor>) {
         let budget = self.memory_bytes.max(LEAST_BYTES);
-        // Half is for what can be counted. The other half is for what cannot: buffers of compactions and of
+        // Three eighths are for what can be counted. The rest is for what cannot: buffers of compactions and of
         // files being written, open tables, and what the allocator keeps of the memory it was given back.
-        let cache = Cache::new_lru_cache(budget / 2);
+        let cache = Cache::new_lru_cache(budget / 8 * 3);
         // Write buffers are charged to the same cache: when they grow, cached blocks give way.
         let buffers =
             WriteBufferManager::new_write_buffer_manager_with_cache(budget / 4, false, cache.clone());

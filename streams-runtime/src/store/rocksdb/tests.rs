@@ -85,6 +85,11 @@ fn again(test: &str) -> Command {
     command
 }
 
+/// A directory for what need not survive anything: in memory where there is such a place.
+fn scratch() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
 /// Files of a database with a name that ends so, the oldest first.
 fn files(dir: &Path, fits: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let names = fs::read_dir(dir.join(FOLDER_NAME)).unwrap().map(|entry| entry.unwrap().path());

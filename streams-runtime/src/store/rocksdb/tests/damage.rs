@@ -2,6 +2,8 @@
 //!
 //! `STREAMS_ROCKS_FLIPS` positions a file (default 120) are tried; prints one line of JSON.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::*;
 
 /// What a copy of the store came up with: the number of a commit, or the text of an error.
@@ -32,7 +34,7 @@ fn states(n_commits: u64) -> Vec<Rows> {
 
 /// A copy taken while the store is open, as a kill leaves it.
 fn killed_copy(n_commits: u64) -> TempDir {
-    let (dir, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (dir, target) = (scratch(), scratch());
     let mut store = open(dir.path()).unwrap();
     for n in 1..=n_commits {
         store.commit(&delta(n)).unwrap();
@@ -62,7 +64,7 @@ fn a_short_log_is_an_error_and_never_half_a_commit() {
     let (mut n_cut, mut n_refused) = (0, 0);
     for len in (0..bytes.len()).step_by(step).chain([1, 6, 7, 8, bytes.len() - 1]) {
         // As it is: the commits that are missing were acknowledged.
-        let dir = tempfile::tempdir().unwrap();
+        let dir = scratch();
         copy(killed.path(), dir.path());
         fs::write(dir.path().join(FOLDER_NAME).join(&log), &bytes[..len]).unwrap();
         n_cut += 1;
@@ -74,7 +76,7 @@ fn a_short_log_is_an_error_and_never_half_a_commit() {
             }
         }
         // After a power loss the acknowledgements may not have been written yet.
-        let dir = tempfile::tempdir().unwrap();
+        let dir = scratch();
         copy(killed.path(), dir.path());
         fs::write(dir.path().join(FOLDER_NAME).join(&log), &bytes[..len]).unwrap();
         fs::remove_file(dir.path().join(FOLDER_NAME).join(acknowledged::FILE_NAME)).unwrap();
@@ -95,32 +97,49 @@ fn a_short_log_is_an_error_and_never_half_a_commit() {
     );
 }
 
+/// What a copy with one flipped byte comes up with.
+fn flipped(killed: &Path, name: &str, at: usize, states: &[Rows]) -> Result<u64, String> {
+    let dir = scratch();
+    copy(killed, dir.path());
+    let file = dir.path().join(FOLDER_NAME).join(name);
+    let mut bytes = fs::read(&file).unwrap();
+    bytes[at] ^= if at.is_multiple_of(2) { 0xff } else { 1 };
+    fs::write(&file, bytes).unwrap();
+    outcome(dir.path(), states, &format!("{name}, byte {at} flipped"))
+}
+
 #[test]
 fn flipped_bytes_are_an_error_or_harmless() {
     const COMMITS: u64 = 40;
     let states = states(COMMITS);
     let killed = killed_copy(COMMITS);
-    let (mut n_flips, mut n_refused) = (0, 0);
+    let tries = usize::try_from(number("STREAMS_ROCKS_FLIPS", 120)).unwrap();
+    let mut flips = Vec::new();
     for file in files(killed.path(), |name| !name.starts_with("LO") && !name.starts_with("OPTIONS")) {
-        let name = file.file_name().unwrap().to_str().unwrap().to_owned();
-        let bytes = fs::read(&file).unwrap();
-        let tries = usize::try_from(number("STREAMS_ROCKS_FLIPS", 120)).unwrap();
-        for at in (0..bytes.len()).step_by((bytes.len() / tries).max(1)) {
-            let dir = tempfile::tempdir().unwrap();
-            copy(killed.path(), dir.path());
-            let mut flipped = bytes.clone();
-            flipped[at] ^= if at % 2 == 0 { 0xff } else { 1 };
-            fs::write(dir.path().join(FOLDER_NAME).join(&name), &flipped).unwrap();
-            n_flips += 1;
-            match outcome(dir.path(), &states, &format!("{name}, byte {at} flipped")) {
-                Ok(n) => assert_eq!(n, COMMITS, "{name}, byte {at} flipped: an older commit in silence"),
-                Err(error) => {
-                    n_refused += 1;
-                    assert!(error.contains(FOLDER_NAME), "{name}, byte {at} flipped: {error}");
-                }
-            }
-        }
+        let len = usize::try_from(fs::metadata(&file).unwrap().len()).unwrap();
+        flips.extend((0..len).step_by((len / tries).max(1)).map(|at| (file.clone(), at)));
     }
+    let (next, n_refused) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    // Several at once: a database that finds damage while it compacts takes a second to close.
+    std::thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| {
+                while let Some((file, at)) = flips.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let name = file.file_name().unwrap().to_str().unwrap();
+                    match flipped(killed.path(), name, *at, &states) {
+                        Ok(n) => {
+                            assert_eq!(n, COMMITS, "{name}, byte {at} flipped: an older commit in silence")
+                        }
+                        Err(error) => {
+                            n_refused.fetch_add(1, Ordering::Relaxed);
+                            assert!(error.contains(FOLDER_NAME), "{name}, byte {at} flipped: {error}");
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let (n_flips, n_refused) = (flips.len(), n_refused.into_inner());
     assert!(n_refused > n_flips / 4, "only {n_refused} of {n_flips} flips were noticed");
     println!("{{\"claim\":\"rocksdb_flips\",\"flips\":{n_flips},\"refused\":{n_refused},\"whole\":true}}");
 }
@@ -135,7 +154,7 @@ fn a_missing_file_is_an_error() {
             || is_log(name)
             || name.starts_with("MANIFEST")
     }) {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = scratch();
         copy(sample.path(), dir.path());
         fs::remove_file(dir.path().join(FOLDER_NAME).join(file.file_name().unwrap())).unwrap();
         let error = open(dir.path()).map(drop).unwrap_err().to_string();

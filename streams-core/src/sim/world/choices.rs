@@ -1,0 +1,281 @@
+//! The world as a list of what can happen next, for the search through everything.
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::{Action, Answer, Event, Landing, Op, World};
+use crate::protocol::ids::Topic;
+use crate::protocol::worker::CommitOutcome;
+use crate::sim::blueprint::Blueprint;
+use crate::sim::plan::{Fault, RunPlan};
+use crate::sim::random::mix;
+use crate::sim::report::{Trace, Violation};
+
+/// What may still go wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// How many crashes.
+    pub crashes: u8,
+    /// How many takeovers from an owner that lives.
+    pub takeovers: u8,
+    /// How many messages whose sender does not learn what became of them.
+    pub unknown: u8,
+}
+
+/// One thing that can happen next.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Choice {
+    /// An action takes effect; a message perhaps with an unknown outcome.
+    Perform(usize, Option<Fault>),
+    /// An answer arrives.
+    Answer(usize),
+    /// A late message lands.
+    Land(usize),
+    /// An instance crashes; what it had handed over arrives or not.
+    Crash(usize, bool),
+    /// The other instance takes a split.
+    Take(usize),
+}
+
+impl<'a> World<'a> {
+    /// A world in which nothing is random.
+    pub(crate) fn tiny(blueprint: &'a Blueprint, plan: &'a RunPlan, budget: Budget, trace: Trace) -> Self {
+        let mut world = World::new(blueprint, plan, trace);
+        world.budget = Some(budget);
+        world.adopt_all();
+        // The search begins when both splits run; how a split is taken is in it with every later owner.
+        while let Some(choice) = world.start() {
+            world.choose(choice);
+        }
+        world
+    }
+
+    /// The next step of a worker that does not run yet.
+    fn start(&self) -> Option<Choice> {
+        let starts = |worker: &u32| self.slots.get(worker).is_some_and(|slot| !slot.worker.is_running());
+        let op = self.ops.iter().position(|op| starts(&op.worker)).map(|at| Choice::Perform(at, None));
+        op.or_else(|| self.answers.iter().position(|(worker, _)| starts(worker)).map(Choice::Answer))
+    }
+
+    fn left(&self) -> Budget {
+        self.budget.unwrap_or(Budget { crashes: 0, takeovers: 0, unknown: 0 })
+    }
+
+    /// Everything that can happen next.
+    pub(crate) fn choices(&self) -> Vec<Choice> {
+        let budget = self.left();
+        let mut choices = Vec::new();
+        for (at, op) in self.ops.iter().enumerate() {
+            if !self.makes_sense(op) {
+                continue;
+            }
+            choices.push(Choice::Perform(at, None));
+            if budget.unknown > 0 && matches!(op.action, Action::Send { .. }) {
+                let faults = [Fault::AckLost, Fault::SendLost, Fault::SendLate];
+                choices.extend(faults.map(|fault| Choice::Perform(at, Some(fault))));
+            }
+        }
+        choices.extend((0..self.answers.len()).map(Choice::Answer));
+        choices.extend((0..self.landings.len()).map(Choice::Land));
+        // When nothing is left but that something goes wrong, the run has ended.
+        if choices.is_empty() {
+            return choices;
+        }
+        if budget.crashes > 0 {
+            for instance in 0..self.instances.len() {
+                if self.slots.values().any(|slot| slot.instance == instance) {
+                    choices.push(Choice::Crash(instance, false));
+                    let hands = |op: &Op| matches!(op.action, Action::Send { .. } | Action::Commit { .. });
+                    let on = |op: &Op| self.slots.get(&op.worker).is_some_and(|s| s.instance == instance);
+                    if self.ops.iter().any(|op| on(op) && hands(op)) {
+                        choices.push(Choice::Crash(instance, true));
+                    }
+                }
+            }
+        }
+        if budget.takeovers > 0 {
+            choices.extend((0..self.splits.len()).map(Choice::Take));
+        }
+        choices
+    }
+
+    /// A poll makes sense when there is something to read, or to find out.
+    fn makes_sense(&self, op: &Op) -> bool {
+        let Action::Poll { offset } = op.action else { return true };
+        let Some(slot) = self.slots.get(&op.worker) else { return false };
+        let queue = self.log.queue(self.place_of(op.split).place);
+        queue.end() != offset || (queue.closed && !slot.worker.has_ended())
+    }
+
+    /// Lets one thing happen.
+    pub(crate) fn choose(&mut self, choice: Choice) {
+        self.step += 1;
+        match choice {
+            Choice::Perform(at, fault) => {
+                if let Some(fault) = fault {
+                    self.armed.push(fault);
+                    self.spend(|budget| &mut budget.unknown);
+                }
+                if at < self.ops.len() {
+                    let op = self.ops.remove(at);
+                    let (worker, atomic) = (op.worker, !has_two_sides(&op.action));
+                    self.perform(op);
+                    // Where a crash between effect and answer leaves nothing behind, they are one.
+                    if atomic && let Some((_, answer)) = self.answers.pop() {
+                        self.hear(worker, &answer);
+                    }
+                }
+            }
+            Choice::Answer(at) => {
+                if at < self.answers.len() {
+                    let (worker, answer) = self.answers.remove(at);
+                    self.hear(worker, &answer);
+                }
+            }
+            Choice::Land(at) => self.land_at(at),
+            Choice::Crash(instance, arrives) => {
+                self.spend(|budget| &mut budget.crashes);
+                self.crash_with(instance, |_| if arrives { 0 } else { 2 });
+            }
+            Choice::Take(split) => {
+                self.spend(|budget| &mut budget.takeovers);
+                let owner =
+                    self.slots.values().find(|slot| slot.split == split).map_or(0, |slot| slot.instance);
+                self.take(split, (owner + 1) % self.instances.len().max(1));
+            }
+        }
+        self.adopt_all();
+    }
+
+    fn spend(&mut self, which: impl Fn(&mut Budget) -> &mut u8) {
+        if let Some(budget) = &mut self.budget {
+            let left = which(budget);
+            *left = left.saturating_sub(1);
+        }
+    }
+
+    /// An answer arrives; whoever has read something takes a checkpoint.
+    fn hear(&mut self, worker: u32, answer: &Answer) {
+        if let Some(slot) = self.slots.get_mut(&worker) {
+            slot.history = mix(slot.history, answer_hash(answer));
+        }
+        self.answer(worker, answer);
+        if matches!(answer, Answer::Polled { n: 1.., .. }) {
+            self.tell(worker, Event::CheckPoint);
+        }
+    }
+
+    /// A split without a worker gets one at once; when it does something is another matter.
+    fn adopt_all(&mut self) {
+        for split in 0..self.splits.len() {
+            if !self.slots.values().any(|slot| slot.split == split) {
+                self.take(split, split % self.instances.len().max(1));
+            }
+        }
+    }
+
+    /// The checks at the end of a run.
+    pub(crate) fn conclude(&mut self) {
+        if self.is_finished() {
+            self.finish();
+        } else {
+            let open = self.open_splits().join(", ");
+            self.fail("I17", format!("nothing can happen any more; open: {open}"));
+        }
+    }
+
+    pub(crate) fn take_violation(&mut self) -> Option<Violation> {
+        self.violation.take()
+    }
+
+    /// A number for all that decides what can happen from here on.
+    pub(crate) fn state_hash(&self) -> u64 {
+        let budget = self.left();
+        let mut hash =
+            u64::from(budget.crashes) << 16 | u64::from(budget.takeovers) << 8 | u64::from(budget.unknown);
+        for queue in &self.log.queues {
+            hash = mix(hash, queue.content);
+        }
+        for row in &self.rows {
+            hash = mix(hash, row.hash());
+        }
+        // Workers have no order: their numbers depend on who came first.
+        let mut workers = 0_u64;
+        for (worker, slot) in &self.slots {
+            let mut own = mix(slot.history, (slot.split as u64) << 8 | slot.instance as u64);
+            own = self.ops.iter().filter(|op| op.worker == *worker).fold(own, |own, op| own ^ op.hash);
+            let heard = self.answers.iter().filter(|(other, _)| other == worker);
+            own = heard.fold(own, |own, (_, answer)| own ^ mix(answer_hash(answer), 3));
+            workers = workers.wrapping_add(mix(own, 1));
+        }
+        for op in self.ops.iter().filter(|op| !self.slots.contains_key(&op.worker)) {
+            workers = workers.wrapping_add(mix(op.hash, 2));
+        }
+        for (worker, answer) in &self.answers {
+            if !self.slots.contains_key(worker) {
+                workers = workers.wrapping_add(mix(answer_hash(answer), 4));
+            }
+        }
+        for landing in &self.landings {
+            let text = match landing {
+                Landing::Send { target, frame } => format!("{target:?}{frame:?}"),
+                Landing::Commit { transaction, .. } => format!("{transaction:?}"),
+            };
+            workers = workers.wrapping_add(xxh3_64_with_seed(text.as_bytes(), 5));
+        }
+        mix(hash, workers)
+    }
+}
+
+fn has_two_sides(action: &Action) -> bool {
+    matches!(action, Action::Send { .. } | Action::Commit { .. })
+}
+
+/// A number for an action: what it says follows from what its worker has heard, but for which one it is.
+pub(super) fn action_hash(action: &Action, split: usize) -> u64 {
+    let (kind, more) = match action {
+        Action::Raise { .. } => (1, 0),
+        Action::Read => (2, 0),
+        Action::Resolve { .. } => (3, 0),
+        Action::Load => (4, 0),
+        Action::Poll { offset } => (5, *offset),
+        Action::Send { target, frame } => {
+            let bytes = frame.encode().unwrap_or_default();
+            (
+                6,
+                xxh3_64_with_seed(&bytes, u64::from(target.queue))
+                    ^ u64::from(matches!(target.topic, Topic::Of(_))),
+            )
+        }
+        Action::Tail { from, .. } => (7, *from),
+        Action::Commit { token, version, snapshot, .. } => {
+            (8, mix(token.nonce ^ token.epoch, *version) ^ mix(snapshot.offset, 8))
+        }
+        Action::Rollback => (9, 0),
+        Action::Observe => (10, 0),
+        Action::Report { .. } => (11, 0),
+        Action::Stop(_) => (12, 0),
+    };
+    mix(mix(kind, more), split as u64)
+}
+
+fn answer_hash(answer: &Answer) -> u64 {
+    let (kind, more) = match answer {
+        Answer::Raised(token) => (1, mix(token.epoch, token.nonce)),
+        Answer::Refused => (2, 0),
+        Answer::Row(None) => (3, 0),
+        Answer::Row(Some((version, bytes))) => (4, xxh3_64_with_seed(bytes, *version)),
+        Answer::Resolved(offset) => (5, *offset),
+        Answer::Loaded(rows) => (6, rows.sum),
+        Answer::Polled { from, n, max, .. } => (7, mix(*from, *n as u64) ^ mix(*max, 9)),
+        Answer::Sent { target, offset } => {
+            let text = format!("{target:?}{offset:?}");
+            (8, xxh3_64_with_seed(text.as_bytes(), 0))
+        }
+        Answer::Tailed { last, .. } => (9, *last),
+        Answer::Committed(CommitOutcome::Done) => (10, 0),
+        Answer::Committed(_) => (11, 0),
+        Answer::Observed { token, version } => (12, mix(token.nonce ^ token.epoch, *version)),
+        Answer::Failed(_) => (13, 0),
+    };
+    mix(kind, more)
+}
