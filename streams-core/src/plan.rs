@@ -17,6 +17,11 @@ use crate::topology::{About, Node, SettingSpec, Topology};
 use crate::window::WindowSpec;
 
 /// A job: what `#[stream_job]` makes of a function.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a job",
+    label = "not a job",
+    note = "add `#[stream_job]` to the function"
+)]
 pub trait Job: Sized + Send + Sync + 'static {
     /// Builds one machine of the job.
     ///

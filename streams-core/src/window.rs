@@ -50,7 +50,17 @@ impl WindowSpec for Hopping {
     }
 }
 
+/// Whether something of the length is lost in milliseconds.
+const fn has_fraction(length: Duration) -> bool {
+    length.subsec_nanos() % 1_000_000 != 0
+}
+
+const FRACTION: &str = "windows are cut in whole milliseconds; write e.g. `tumbling(millis(1_500))` or `hopping(secs(10), millis(500))`";
+
 const fn tumbling_problem(spec: Tumbling) -> Option<&'static str> {
+    if has_fraction(spec.size) {
+        return Some(FRACTION);
+    }
     if as_ms(spec.size) == 0 {
         return Some("window size must be at least a millisecond; write e.g. `tumbling(secs(10))`");
     }
@@ -59,6 +69,9 @@ const fn tumbling_problem(spec: Tumbling) -> Option<&'static str> {
 
 const fn hopping_problem(spec: Hopping) -> Option<&'static str> {
     let (size, slide) = (as_ms(spec.size), as_ms(spec.slide));
+    if has_fraction(spec.size) || has_fraction(spec.slide) {
+        return Some(FRACTION);
+    }
     if size == 0 {
         return Some("window size must be at least a millisecond; write e.g. `hopping(secs(10), secs(2))`");
     }
@@ -165,3 +178,24 @@ macro_rules! windowed {
 }
 
 windowed!(Tumbling, Hopping);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn impossible_windows_say_what_to_write() {
+        let ms = Duration::from_millis;
+        assert_eq!(tumbling(ms(1)).problem(), None);
+        assert_eq!(hopping(ms(10), ms(10)).problem(), None);
+        let problems = [
+            tumbling(Duration::ZERO).problem(),
+            tumbling(Duration::from_micros(1_500)).problem(),
+            hopping(Duration::ZERO, ms(1)).problem(),
+            hopping(ms(10), Duration::ZERO).problem(),
+            hopping(ms(10), ms(11)).problem(),
+            hopping(ms(10), Duration::from_micros(2_500)).problem(),
+        ];
+        assert!(problems.iter().all(|problem| problem.is_some_and(|text| text.contains("write e.g."))));
+    }
+}
