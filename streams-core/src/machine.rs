@@ -1,6 +1,6 @@
 //! A split machine: a job (or a stage of it) as a plain state machine without I/O, clock or thread.
 //!
-//! What it does depends on nothing but the order of the [`Input`]s: not on the sizes of batches, not on when
+//! What it does depends on nothing but the order of the calls: not on the sizes of batches, not on when
 //! checkpoints are taken.
 
 use std::collections::BTreeSet;
