@@ -52,7 +52,7 @@ impl WindowSpec for Hopping {
 
 /// Whether something of the length is lost in milliseconds.
 const fn has_fraction(length: Duration) -> bool {
-    length.subsec_nanos() % 1_000_000 != 0
+    !length.subsec_nanos().is_multiple_of(1_000_000)
 }
 
 const FRACTION: &str = "windows are cut in whole milliseconds; write e.g. `tumbling(millis(1_500))` or `hopping(secs(10), millis(500))`";
