@@ -27,6 +27,16 @@ pub struct RawBatch {
 }
 
 impl RawBatch {
+    /// A batch of one record.
+    ///
+    /// # Panics
+    /// When the record is longer than 4 GiB.
+    #[must_use]
+    pub fn of(bytes: &[u8], line: u64, offset: u64) -> Self {
+        let end = u32::try_from(bytes.len()).expect("a record is shorter than 4 GiB");
+        Self { bytes: bytes.to_vec(), records: vec![RawRecord { start: 0, end, line, offset }] }
+    }
+
     /// The bytes of one record; empty when the record is not of this batch.
     #[must_use]
     pub fn slice(&self, record: &RawRecord) -> &[u8] {

@@ -71,8 +71,6 @@ impl std::fmt::Debug for Parcel {
 pub struct Run {
     /// The records, each with its length in front.
     pub bytes: Vec<u8>,
-    /// How many there are.
-    pub len: usize,
     /// The watermark behind the last one.
     pub watermark_ms: i64,
 }

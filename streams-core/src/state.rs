@@ -226,7 +226,9 @@ impl<'a> Saver<'a> {
 
     fn start(&mut self, id: OperatorId, tag: &[u8]) {
         self.key.clear();
-        self.key.extend_from_slice(&id.prefix(self.machine));
+        // Called for every row of a checkpoint, so nothing is allocated.
+        self.key.extend_from_slice(self.machine);
+        self.key.extend_from_slice(&id.hash.to_be_bytes());
         self.key.extend_from_slice(tag);
     }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::de::DeserializeOwned;
 
-use crate::batch::{Batch, RawBatch, RawRecord};
+use crate::batch::{Batch, RawBatch};
 use crate::effects::{Effects, OutputBatch, Reject};
 use crate::error::{BuildError, StateError};
 use crate::layout::Fused;
@@ -101,11 +101,7 @@ impl<J: Job> Harness<J> {
     #[track_caller]
     pub fn push_json(&mut self, port: &str, json: &str) {
         let entry = Self::entry(port);
-        let end = u32::try_from(json.len()).expect("a record of a test is shorter than 4 GiB");
-        let batch = RawBatch {
-            bytes: json.as_bytes().to_vec(),
-            records: vec![RawRecord { start: 0, end, line: 1, offset: 0 }],
-        };
+        let batch = RawBatch::of(json.as_bytes(), 1, 0);
         self.machine.feed(entry, Batch::Raw { batch: &batch, from: 0, stop_on_reject: false });
         self.drain();
     }

@@ -48,7 +48,6 @@ impl<K: Key, T: Shuffled> Letterbox<K, T> {
         if let Some(place) = run.bytes.get_mut(start..start + 4) {
             place.copy_from_slice(&len.to_le_bytes());
         }
-        run.len += 1;
         Ok(())
     }
 }

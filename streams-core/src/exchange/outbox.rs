@@ -44,17 +44,20 @@ impl<K: Key, T: Shuffled, C: Context> Push<Rec<K, T>, C> for Outbox<K, T> {
     }
 
     fn system(&mut self, message: &mut System<'_>, _cx: &mut C) {
-        // The stage behind hears system messages through its own entry, in order with its own input.
-        if let System::Reach(reach) = message {
-            reach.exchanges.insert(self.exchange);
-        }
-        if let System::Drain(effects) = message {
-            let parcels = self.bins.iter_mut().map(|bin| {
-                let records = std::mem::take(bin);
-                bin.reserve(records.len());
-                Parcel { len: records.len(), records: Box::new(records), watermark_ms: self.watermark_ms }
-            });
-            effects.set_parcels(self.exchange, parcels.collect());
+        match message {
+            System::Reach(reach) => {
+                reach.exchanges.insert(self.exchange);
+            }
+            System::Drain(effects) => {
+                let parcels = self.bins.iter_mut().map(|bin| {
+                    let records = std::mem::take(bin);
+                    bin.reserve(records.len());
+                    Parcel { len: records.len(), records: Box::new(records), watermark_ms: self.watermark_ms }
+                });
+                effects.set_parcels(self.exchange, parcels.collect());
+            }
+            // The stage behind hears the others through its own entry, in order with its own input.
+            _ => {}
         }
     }
 }

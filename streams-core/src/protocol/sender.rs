@@ -84,22 +84,13 @@ impl Sender {
     /// What a snapshot must keep.
     #[must_use]
     pub fn state(&self) -> SenderState {
-        if planted(Bug::NoOutbox) || planted(Bug::CommitBeforeAcks) {
-            let acked = self.next - 1;
-            return SenderState {
-                acked,
-                outbox: Vec::new(),
-                next: self.next,
-                acked_offset: self.acked_offset,
-                floor: self.floor,
-            };
-        }
+        let no_outbox = planted(Bug::NoOutbox) || planted(Bug::CommitBeforeAcks);
         SenderState {
             next: self.next,
-            acked: self.acked,
+            acked: if no_outbox { self.next - 1 } else { self.acked },
             acked_offset: self.acked_offset,
             floor: self.floor,
-            outbox: self.queue.iter().cloned().collect(),
+            outbox: if no_outbox { Vec::new() } else { self.queue.iter().cloned().collect() },
         }
     }
 

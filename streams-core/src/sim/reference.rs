@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::log::Queue;
 use super::store::Rows;
-use crate::batch::{Batch, RawBatch, RawRecord};
+use crate::batch::{Batch, RawBatch};
 use crate::bug;
 use crate::codec;
 use crate::effects::Effects;
@@ -249,9 +249,7 @@ impl Reference {
         if std::mem::take(&mut self.idle) {
             self.tell(&Item::Active);
         }
-        let end = body.len() as u32;
-        let records = vec![RawRecord { start: 0, end, line: 0, offset: self.offset }];
-        let batch = RawBatch { bytes: body.to_vec(), records };
+        let batch = RawBatch::of(body, 0, self.offset);
         self.counters.records_in += 1;
         self.machine.feed(self.entry(), Batch::Raw { batch: &batch, from: 0, stop_on_reject: false });
         self.gather();
@@ -307,7 +305,6 @@ impl Reference {
                 }
                 out.watermark(run.watermark_ms);
                 run.bytes.clear();
-                run.len = 0;
             }
         }
         for (output, batch) in effects.outputs.iter_mut().enumerate() {

@@ -2,7 +2,6 @@
 //! operators. Transactions are whole or not at all, unless a bug is planted.
 
 use std::collections::BTreeMap;
-use std::ops::Bound;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -60,10 +59,7 @@ impl Store for Rows {
     }
 
     fn scan(&self, prefix: &[u8], visit: &mut Visit<'_>) -> Result<(), StateError> {
-        self.rows
-            .range::<[u8], _>((Bound::Included(prefix), Bound::Unbounded))
-            .take_while(|(key, _)| key.starts_with(prefix))
-            .try_for_each(|(key, value)| visit(key, value))
+        self.rows.range(prefix::range(prefix)).try_for_each(|(key, value)| visit(key, value))
     }
 
     fn commit(&mut self, delta: &Delta) -> Result<(), StateError> {

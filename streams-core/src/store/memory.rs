@@ -4,7 +4,6 @@
 //! taken between two commits is what a test opens after a simulated crash.
 
 use std::collections::BTreeMap;
-use std::ops::Bound;
 
 use super::{Delta, Store, Visit, Write, prefix};
 use crate::error::StateError;
@@ -47,10 +46,7 @@ impl Store for MemoryStore {
     }
 
     fn scan(&self, prefix: &[u8], visit: &mut Visit<'_>) -> Result<(), StateError> {
-        self.rows
-            .range::<[u8], _>((Bound::Included(prefix), Bound::Unbounded))
-            .take_while(|(key, _)| key.starts_with(prefix))
-            .try_for_each(|(key, value)| visit(key, value))
+        self.rows.range(prefix::range(prefix)).try_for_each(|(key, value)| visit(key, value))
     }
 
     fn commit(&mut self, delta: &Delta) -> Result<(), StateError> {

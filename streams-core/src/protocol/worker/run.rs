@@ -1,7 +1,7 @@
 //! Running: messages into the machine, results into the senders.
 
 use super::{Action, Phase, Poll, Stop, Worker};
-use crate::batch::{Batch, RawBatch, RawRecord};
+use crate::batch::{Batch, RawBatch};
 use crate::bug::{Bug, planted};
 use crate::effects::Run;
 use crate::protocol::frame::{Frame, Item};
@@ -52,11 +52,7 @@ impl Worker {
         if std::mem::take(&mut self.idle) {
             self.tell(&Item::Active, false);
         }
-        let end = u32::try_from(body.len()).unwrap_or(u32::MAX);
-        let batch = RawBatch {
-            bytes: body.to_vec(),
-            records: vec![RawRecord { start: 0, end, line: 0, offset: self.offset }],
-        };
+        let batch = RawBatch::of(body, 0, self.offset);
         self.counters.records_in += 1;
         self.machine.feed(self.entry(), Batch::Raw { batch: &batch, from: 0, stop_on_reject: false });
         self.gather();
@@ -88,13 +84,7 @@ impl Worker {
                     self.gather();
                     self.tell(&Item::Active, false);
                 }
-                Accepted::AllEnded => {
-                    self.machine.end(entry);
-                    self.gather();
-                    self.tell(&Item::End, false);
-                    self.ended = true;
-                    self.wants_checkpoint = true;
-                }
+                Accepted::AllEnded => self.finish(),
             }
         }
         self.gather();
@@ -111,12 +101,7 @@ impl Worker {
             return;
         }
         if poll.closed {
-            self.machine.end(self.entry());
-            self.gather();
-            self.tell(&Item::End, false);
-            self.ended = true;
-            self.wants_checkpoint = true;
-            return;
+            return self.finish();
         }
         // Idle is declared when two fresh looks, this far apart, found nothing: the time in which this process
         // did not run is no idleness of the queue. The mark is held: it leaves after the commit that has it.
@@ -131,6 +116,15 @@ impl Worker {
             }
             self.wants_checkpoint = true;
         }
+    }
+
+    /// Nothing will come in any more: what waits for more fires, and the stages behind are told.
+    fn finish(&mut self) {
+        self.machine.end(self.entry());
+        self.gather();
+        self.tell(&Item::End, false);
+        self.ended = true;
+        self.wants_checkpoint = true;
     }
 
     /// Tells every queue of every downstream stage.
@@ -181,7 +175,6 @@ impl Worker {
             sender.push(Item::Data(record.to_vec()), held);
         }
         run.bytes.clear();
-        run.len = 0;
         sender.watermark(run.watermark_ms, held);
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Snapshot, World};
-use crate::batch::{Batch, RawBatch, RawRecord};
+use crate::batch::{Batch, RawBatch};
 use crate::bug;
 use crate::effects::Effects;
 use crate::protocol::frame::Item;
@@ -134,9 +134,7 @@ impl World<'_> {
                 if self.start_of(split).is_none_or(|start| offset < start) {
                     continue;
                 }
-                let end = input.json.len() as u32;
-                let records = vec![RawRecord { start: 0, end, line: 0, offset: 0 }];
-                let batch = RawBatch { bytes: input.json.clone().into_bytes(), records };
+                let batch = RawBatch::of(input.json.as_bytes(), 0, 0);
                 machine.feed(input.port, Batch::Raw { batch: &batch, from: 0, stop_on_reject: false });
             }
             for port in 0..self.blueprint.n_sources {
