@@ -1,11 +1,12 @@
 //! Every interleaving of a tiny fleet: two instances, a source queue and a shuffle queue, four records, one
 //! crash, one takeover and one message of unknown fate, at every point and in every order.
 //!
-//! A depth-first search over what can happen next. Machines cannot be copied, so a state is reached by doing
+//! A depth-first search over what can happen next, reduced to the orders that make a difference (see
+//! [`World::choices`]; a test compares where it ends with where the search through every order ends). Machines cannot be copied, so a state is reached by doing
 //! again what led to it; states that were seen before are not gone through again. What a state is: the content
 //! of the log and of the store, what is under way, and all that each worker has heard.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::blueprint::Blueprint;
 use super::plan::{RunPlan, Shape};
@@ -20,17 +21,22 @@ pub struct Exhausted {
     pub states: u64,
     /// Things that happened, those that were done again not counted.
     pub transitions: u64,
-    /// Different orders of events from the beginning to the end.
+    /// Different orders of events from the beginning to the end, those that lead nowhere else not counted.
     pub interleavings: u128,
+    /// In how many ways log and store can end, and a hash over all of them.
+    pub ends: (u64, u64),
     /// Whether the search came to its end.
     pub complete: bool,
 }
 
 impl std::fmt::Display for Exhausted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { states, transitions, interleavings, complete } = self;
+        let Self { states, transitions, interleavings, ends: (ends, _), complete } = self;
         let end = if *complete { "complete" } else { "not complete" };
-        write!(f, "{interleavings} interleavings over {states} states, {transitions} transitions, {end}")
+        write!(
+            f,
+            "{interleavings} interleavings over {states} states, {transitions} transitions, {ends} ends, {end}"
+        )
     }
 }
 
@@ -67,6 +73,7 @@ pub(crate) fn explore(
     let mut found = Exhausted { complete: true, ..Exhausted::default() };
     // By state: how many ways lead from it to an end.
     let mut seen: HashMap<u64, u128> = HashMap::new();
+    let mut ends = HashSet::new();
     let mut path: Vec<Node> = Vec::new();
     let mut world = World::tiny(blueprint, plan, budget, Trace::default());
     let mut fresh = true;
@@ -77,6 +84,7 @@ pub(crate) fn explore(
             let choices = if known.is_some() { Vec::new() } else { world.choices() };
             if choices.is_empty() && known.is_none() {
                 world.conclude();
+                ends.insert(world.durable_hash());
             }
             if let Some(violation) = world.take_violation() {
                 return Err(Box::new(replay(blueprint, plan, budget, &path, violation)));
@@ -114,6 +122,7 @@ pub(crate) fn explore(
         }
         fresh = true;
     }
+    found.ends = (ends.len() as u64, ends.iter().fold(0, |all, end| all ^ end));
     Ok(found)
 }
 

@@ -143,6 +143,7 @@ pub(crate) struct World<'a> {
     violation: Option<Violation>,
     /// Only in the search through everything: what may still go wrong.
     budget: Option<choices::Budget>,
+    moved: choices::Moved,
 }
 
 /// How many steps a fleet may take to finish when nothing goes wrong any more.
@@ -189,6 +190,7 @@ impl<'a> World<'a> {
             trace,
             violation: None,
             budget: None,
+            moved: choices::Moved::default(),
         };
         for stage in 0..blueprint.stages.len() {
             for queue in 0..world.n_queues(Stage(stage as u16)) {

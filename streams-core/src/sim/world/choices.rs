@@ -1,8 +1,10 @@
 //! The world as a list of what can happen next, for the search through everything.
 
+use std::collections::BTreeSet;
+
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::{Action, Answer, Event, Landing, Op, World};
+use super::{Action, Answer, Event, Landing, Op, SplitRow, World};
 use crate::protocol::ids::Topic;
 use crate::protocol::worker::CommitOutcome;
 use crate::sim::blueprint::Blueprint;
@@ -11,7 +13,7 @@ use crate::sim::random::mix;
 use crate::sim::report::{Trace, Violation};
 
 /// What may still go wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Budget {
     /// How many crashes.
     pub crashes: u8,
@@ -19,6 +21,8 @@ pub struct Budget {
     pub takeovers: u8,
     /// How many messages whose sender does not learn what became of them.
     pub unknown: u8,
+    /// Go through every order, also through those that are known to lead nowhere else.
+    pub every_order: bool,
 }
 
 /// One thing that can happen next.
@@ -36,6 +40,20 @@ pub(crate) enum Choice {
     Take(usize),
 }
 
+/// What has moved since the last time that anything could have happened.
+#[derive(Debug, Default)]
+pub(super) struct Moved {
+    instances: BTreeSet<usize>,
+    /// By split.
+    rows: BTreeSet<usize>,
+}
+
+impl Moved {
+    fn all(n_instances: usize, n_splits: usize) -> Self {
+        Self { instances: (0..n_instances).collect(), rows: (0..n_splits).collect() }
+    }
+}
+
 impl<'a> World<'a> {
     /// A world in which nothing is random.
     pub(crate) fn tiny(blueprint: &'a Blueprint, plan: &'a RunPlan, budget: Budget, trace: Trace) -> Self {
@@ -46,25 +64,37 @@ impl<'a> World<'a> {
         while let Some(choice) = world.start() {
             world.choose(choice);
         }
+        world.moved = Moved::all(world.instances.len(), world.splits.len());
         world
     }
 
     /// The next step of a worker that does not run yet.
     fn start(&self) -> Option<Choice> {
         let starts = |worker: &u32| self.slots.get(worker).is_some_and(|slot| !slot.worker.is_running());
-        let op = self.ops.iter().position(|op| starts(&op.worker)).map(|at| Choice::Perform(at, None));
-        op.or_else(|| self.answers.iter().position(|(worker, _)| starts(worker)).map(Choice::Answer))
+        let answer = self.answers.iter().position(|(worker, _)| starts(worker)).map(Choice::Answer);
+        let op = || self.ops.iter().position(|op| starts(&op.worker)).map(|at| Choice::Perform(at, None));
+        answer.or_else(op)
     }
 
     fn left(&self) -> Budget {
-        self.budget.unwrap_or(Budget { crashes: 0, takeovers: 0, unknown: 0 })
+        self.budget.unwrap_or_default()
     }
 
-    /// Everything that can happen next.
+    /// Everything that can happen next, but for orders that lead nowhere else (a partial-order reduction):
+    ///
+    /// - An action and its answer are one step: what a worker does with an answer is to ask for more, so a crash
+    ///   between the two leaves what a crash behind both leaves. What a dead instance had handed over and
+    ///   arrives has arrived before the crash.
+    /// - A step that nobody else can notice, and that notices nothing that anybody else does, is the only choice.
+    /// - A crash of an instance comes directly behind a step of that instance, a takeover of a split directly
+    ///   behind a step on the split's row: all the steps between do the same before and after it.
     pub(crate) fn choices(&self) -> Vec<Choice> {
         let budget = self.left();
+        let private = self.private();
+        let alone = private.is_some();
+        let ops = self.ops.iter().enumerate();
         let mut choices = Vec::new();
-        for (at, op) in self.ops.iter().enumerate() {
+        for (at, op) in ops.filter(|(at, _)| private.is_none_or(|only| only == *at)) {
             if !self.makes_sense(op) {
                 continue;
             }
@@ -74,6 +104,9 @@ impl<'a> World<'a> {
                 choices.extend(faults.map(|fault| Choice::Perform(at, Some(fault))));
             }
         }
+        if alone {
+            return choices;
+        }
         choices.extend((0..self.answers.len()).map(Choice::Answer));
         choices.extend((0..self.landings.len()).map(Choice::Land));
         // When nothing is left but that something goes wrong, the run has ended.
@@ -82,20 +115,63 @@ impl<'a> World<'a> {
         }
         if budget.crashes > 0 {
             for instance in 0..self.instances.len() {
-                if self.slots.values().any(|slot| slot.instance == instance) {
+                let works = self.slots.values().any(|slot| slot.instance == instance);
+                if works && (budget.every_order || self.moved.instances.contains(&instance)) {
                     choices.push(Choice::Crash(instance, false));
-                    let hands = |op: &Op| matches!(op.action, Action::Send { .. } | Action::Commit { .. });
-                    let on = |op: &Op| self.slots.get(&op.worker).is_some_and(|s| s.instance == instance);
-                    if self.ops.iter().any(|op| on(op) && hands(op)) {
-                        choices.push(Choice::Crash(instance, true));
-                    }
+                    choices.extend(budget.every_order.then_some(Choice::Crash(instance, true)));
                 }
             }
         }
         if budget.takeovers > 0 {
-            choices.extend((0..self.splits.len()).map(Choice::Take));
+            let splits = (0..self.splits.len()).filter(|s| budget.every_order || self.moved.rows.contains(s));
+            choices.extend(splits.map(Choice::Take));
         }
         choices
+    }
+
+    /// An action that nobody else can notice and that notices nobody else.
+    fn private(&self) -> Option<usize> {
+        if self.left().every_order {
+            return None;
+        }
+        self.ops.iter().position(|op| self.is_private(op) && self.makes_sense(op))
+    }
+
+    fn is_private(&self, op: &Op) -> bool {
+        let budget = self.left();
+        let Some(slot) = self.slots.get(&op.worker) else { return false };
+        let row = self.rows.get(op.split);
+        let fenced = slot.token.is_some() && row.is_some_and(|row| row.token != slot.token);
+        let raises = |other: &Op| other.split == op.split && matches!(other.action, Action::Raise { .. });
+        // Nobody can take the split from now on.
+        let settled = budget.takeovers == 0
+            && !self.ops.iter().any(raises)
+            && !self.landings.iter().any(|landing| matches!(landing, Landing::Commit { .. }));
+        let workers = self.slots.values().filter(|slot| slot.split == op.split).count();
+        let lands = |target| {
+            let to = |landing: &Landing| matches!(landing, Landing::Send { target: t, .. } if *t == target);
+            self.landings.iter().any(to)
+        };
+        match &op.action {
+            Action::Resolve { .. } => true,
+            // Nothing comes into a source any more.
+            Action::Poll { .. } => self.log.queue(self.place_of(op.split).place).closed,
+            Action::Read | Action::Load => settled,
+            // A token does not come back, and a fenced owner changes nothing.
+            Action::Observe => fenced || settled,
+            Action::Commit { .. } if fenced => true,
+            Action::Commit { .. } => settled && workers == 1 && budget.crashes == 0,
+            Action::Raise { .. } => {
+                let others = self.ops.iter().filter(|other| raises(other)).count() > 1;
+                budget.takeovers == 0 && workers == 1 && !others
+            }
+            Action::Tail { target, .. } => settled && workers == 1 && !lands(*target),
+            Action::Send { target, .. } => {
+                let read = matches!(target.topic, Topic::Of(_));
+                settled && workers == 1 && budget.crashes == 0 && !lands(*target) && !read
+            }
+            Action::Rollback | Action::Report { .. } | Action::Stop(_) => false,
+        }
     }
 
     /// A poll makes sense when there is something to read, or to find out.
@@ -109,6 +185,9 @@ impl<'a> World<'a> {
     /// Lets one thing happen.
     pub(crate) fn choose(&mut self, choice: Choice) {
         self.step += 1;
+        if self.private().is_none() {
+            self.moved = Moved::default();
+        }
         match choice {
             Choice::Perform(at, fault) => {
                 if let Some(fault) = fault {
@@ -117,12 +196,11 @@ impl<'a> World<'a> {
                 }
                 if at < self.ops.len() {
                     let op = self.ops.remove(at);
-                    let (worker, atomic) = (op.worker, !has_two_sides(&op.action));
-                    self.perform(op);
-                    // Where a crash between effect and answer leaves nothing behind, they are one.
-                    if atomic && let Some((_, answer)) = self.answers.pop() {
-                        self.hear(worker, &answer);
+                    self.moved.instances.extend(self.slots.get(&op.worker).map(|slot| slot.instance));
+                    if matches!(op.action, Action::Commit { .. } | Action::Raise { .. }) {
+                        self.moved.rows.insert(op.split);
                     }
+                    self.complete(op);
                 }
             }
             Choice::Answer(at) => {
@@ -135,15 +213,38 @@ impl<'a> World<'a> {
             Choice::Crash(instance, arrives) => {
                 self.spend(|budget| &mut budget.crashes);
                 self.crash_with(instance, |_| if arrives { 0 } else { 2 });
+                self.moved = Moved::all(self.instances.len(), self.splits.len());
             }
             Choice::Take(split) => {
                 self.spend(|budget| &mut budget.takeovers);
                 let owner =
                     self.slots.values().find(|slot| slot.split == split).map_or(0, |slot| slot.instance);
                 self.take(split, (owner + 1) % self.instances.len().max(1));
+                self.moved = Moved::all(self.instances.len(), self.splits.len());
+                // Until its token is raised nobody notices.
+                let raise = self.ops.iter().position(|op| {
+                    op.worker + 1 == self.next_worker && matches!(op.action, Action::Raise { .. })
+                });
+                if let Some(at) = raise.filter(|_| !self.left().every_order) {
+                    let op = self.ops.remove(at);
+                    self.complete(op);
+                }
             }
         }
         self.adopt_all();
+    }
+
+    /// An action takes effect and its answer arrives, or waits where that is a step of its own.
+    fn complete(&mut self, op: Op) {
+        let worker = op.worker;
+        let two_sides = matches!(op.action, Action::Send { .. } | Action::Commit { .. });
+        self.perform(op);
+        if two_sides && self.left().every_order {
+            return;
+        }
+        if let Some((_, answer)) = self.answers.pop() {
+            self.hear(worker, &answer);
+        }
     }
 
     fn spend(&mut self, which: impl Fn(&mut Budget) -> &mut u8) {
@@ -187,17 +288,18 @@ impl<'a> World<'a> {
         self.violation.take()
     }
 
+    /// A number for what the log and the store hold.
+    pub(crate) fn durable_hash(&self) -> u64 {
+        let queues = self.log.queues.iter().map(|queue| queue.content);
+        queues.chain(self.rows.iter().map(SplitRow::hash)).fold(0, mix)
+    }
+
     /// A number for all that decides what can happen from here on.
     pub(crate) fn state_hash(&self) -> u64 {
         let budget = self.left();
-        let mut hash =
+        let spent =
             u64::from(budget.crashes) << 16 | u64::from(budget.takeovers) << 8 | u64::from(budget.unknown);
-        for queue in &self.log.queues {
-            hash = mix(hash, queue.content);
-        }
-        for row in &self.rows {
-            hash = mix(hash, row.hash());
-        }
+        let hash = mix(spent, self.durable_hash());
         // Workers have no order: their numbers depend on who came first.
         let mut workers = 0_u64;
         for (worker, slot) in &self.slots {
@@ -210,11 +312,6 @@ impl<'a> World<'a> {
         for op in self.ops.iter().filter(|op| !self.slots.contains_key(&op.worker)) {
             workers = workers.wrapping_add(mix(op.hash, 2));
         }
-        for (worker, answer) in &self.answers {
-            if !self.slots.contains_key(worker) {
-                workers = workers.wrapping_add(mix(answer_hash(answer), 4));
-            }
-        }
         for landing in &self.landings {
             let text = match landing {
                 Landing::Send { target, frame } => format!("{target:?}{frame:?}"),
@@ -224,10 +321,6 @@ impl<'a> World<'a> {
         }
         mix(hash, workers)
     }
-}
-
-fn has_two_sides(action: &Action) -> bool {
-    matches!(action, Action::Send { .. } | Action::Commit { .. })
 }
 
 /// A number for an action: what it says follows from what its worker has heard, but for which one it is.
