@@ -3,6 +3,7 @@
 use std::any::Any;
 
 use crate::effects::Parcel;
+use crate::time::UNTIMED;
 
 /// One record of a [`RawBatch`]: where its bytes are and where it stood in the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub struct RawRecord {
     pub line: u64,
     /// Byte offset of its start in the source.
     pub offset: u64,
+    /// When a broker stored it, in ms since the Unix epoch; [`UNTIMED`] where none did.
+    pub stored_ms: i64,
 }
 
 /// A run of records as the source delivered them, not decoded yet.
@@ -33,8 +36,17 @@ impl RawBatch {
     /// When the record is longer than 4 GiB.
     #[must_use]
     pub fn of(bytes: &[u8], line: u64, offset: u64) -> Self {
+        Self::stored(bytes, line, offset, UNTIMED)
+    }
+
+    /// A batch of one record that a broker stored at `stored_ms`.
+    ///
+    /// # Panics
+    /// When the record is longer than 4 GiB.
+    #[must_use]
+    pub fn stored(bytes: &[u8], line: u64, offset: u64, stored_ms: i64) -> Self {
         let end = u32::try_from(bytes.len()).expect("a record is shorter than 4 GiB");
-        Self { bytes: bytes.to_vec(), records: vec![RawRecord { start: 0, end, line, offset }] }
+        Self { bytes: bytes.to_vec(), records: vec![RawRecord { start: 0, end, line, offset, stored_ms }] }
     }
 
     /// The bytes of one record; empty when the record is not of this batch.

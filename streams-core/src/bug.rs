@@ -43,6 +43,12 @@ pub enum Bug {
     HalfDelta = 14,
     /// Tokens are compared by epoch alone.
     NoNonce = 16,
+    /// A local copy is believed although the remote store does not have its commit.
+    LocalAhead = 15,
+    /// A copy that was loaded in part is taken for the whole.
+    HalfLoaded = 17,
+    /// A page of the background load replaces what is newer.
+    PageOverwrites = 18,
     /// Results of a firing carry the watermark that fired them.
     FiringCarriesNew = 19,
     /// Idleness is told by a watermark, without a number.
@@ -53,10 +59,14 @@ pub enum Bug {
     MarkOvertakes = 22,
     /// Keys go to the queues that are there at the moment.
     CurrentRoute = 23,
+    /// A bound on event time is measured by the clock of whoever runs.
+    BoundByClock = 24,
     /// Watermarks move once per poll.
     WatermarkPerBatch = 25,
     /// Windows fire in the order of a hash map.
     HashOrder = 26,
+    /// Changed rows go into the local store before they are committed.
+    DirtySpill = 27,
     /// A split is given away while a commit is under way.
     RemoveNotJoined = 28,
     /// Counters are not part of the snapshot.
@@ -75,6 +85,8 @@ pub enum Bug {
     HeldMarkEarly = 35,
     /// A split is left clean although an earlier owner sent more than was made again.
     CleanBehindTail = 36,
+    /// A copy that has only begun is not marked as such before the next commit.
+    CopyUnmarked = 37,
 }
 
 #[cfg(not(feature = "sim"))]
@@ -98,7 +110,7 @@ mod switch {
 
     impl Bug {
         /// All of them.
-        pub const ALL: [Self; 31] = [
+        pub const ALL: [Self; 37] = [
             Self::MessageNumbers,
             Self::TwoInFlight,
             Self::GapAccepted,
@@ -113,14 +125,19 @@ mod switch {
             Self::ReadBeforeRaise,
             Self::NoVersion,
             Self::HalfDelta,
+            Self::LocalAhead,
             Self::NoNonce,
+            Self::HalfLoaded,
+            Self::PageOverwrites,
             Self::FiringCarriesNew,
             Self::IdleUnnumbered,
             Self::IdleByTimer,
             Self::MarkOvertakes,
             Self::CurrentRoute,
+            Self::BoundByClock,
             Self::WatermarkPerBatch,
             Self::HashOrder,
+            Self::DirtySpill,
             Self::RemoveNotJoined,
             Self::CountersOutside,
             Self::FencedReports,
@@ -130,6 +147,7 @@ mod switch {
             Self::NoRowIsFenced,
             Self::HeldMarkEarly,
             Self::CleanBehindTail,
+            Self::CopyUnmarked,
         ];
 
         /// Its number in the list.

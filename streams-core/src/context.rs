@@ -1,6 +1,12 @@
 //! What every node of a machine can reach while a record runs through it.
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use crate::effects::{Origin, Reject};
+use crate::error::{CodecError, StateError};
+use crate::state::{Attached, OperatorId};
+use crate::time::UNTIMED;
 
 /// The context of a machine: the base [`Cx`], under the unions that the machine's parts share.
 pub trait Context: Send + 'static {
@@ -14,6 +20,12 @@ pub struct Cx {
     /// The record of the current batch that is running, when it has a position.
     pub(crate) origin: Origin,
     pub(crate) rejects: Vec<Reject>,
+    /// When a broker stored the running record.
+    pub(crate) stored_ms: i64,
+    /// Where rows are read that are not in memory yet.
+    pub(crate) attached: Option<Attached>,
+    /// The first read that failed since somebody asked; the machine is then not to be used any more.
+    pub(crate) failure: Option<StateError>,
 }
 
 impl Cx {
@@ -21,7 +33,47 @@ impl Cx {
     #[expect(clippy::new_without_default, reason = "named in expansions, where `new` reads better")]
     #[must_use]
     pub fn new() -> Self {
-        Self { origin: Origin::None, rejects: Vec::new() }
+        Self { origin: Origin::None, rejects: Vec::new(), stored_ms: UNTIMED, attached: None, failure: None }
+    }
+
+    /// The row `(tag, key)` of an operator, which is not in memory; `None` where there is none, or where it
+    /// cannot be read.
+    #[cold]
+    pub(crate) fn fetch<V: DeserializeOwned>(
+        &mut self,
+        id: OperatorId,
+        tag: &[u8],
+        key: &impl Serialize,
+    ) -> Option<V> {
+        let result = self.attached.as_ref()?.row(id, tag, key);
+        result.unwrap_or_else(|error| self.fail(error))
+    }
+
+    /// Visits the rows of an operator whose part of the key lies from `from` on and in front of `to`; to the
+    /// operator's last row without `to`.
+    #[cold]
+    pub(crate) fn fetch_range(
+        &mut self,
+        id: OperatorId,
+        from: &[u8],
+        to: Option<&[u8]>,
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> Result<(), CodecError>,
+    ) {
+        let Some(attached) = &self.attached else { return };
+        if let Err(error) = attached.rows(id, from, to, visit) {
+            self.fail::<()>(error);
+        }
+    }
+
+    fn fail<T>(&mut self, error: StateError) -> Option<T> {
+        self.failure.get_or_insert(error);
+        None
+    }
+
+    /// What runs now is no record of the batch.
+    pub(crate) fn leave_batch(&mut self) {
+        self.origin = Origin::None;
+        self.stored_ms = UNTIMED;
     }
 
     /// A record failed in `operator`; `value` is how it looked there, as JSON, where it can be shown.

@@ -28,6 +28,12 @@ pub enum StateError {
     /// The state was written by a job of another shape.
     #[error("{0}")]
     Mismatch(String),
+    /// Somebody else owns the split by now.
+    #[error("the split has another owner by now")]
+    Fenced,
+    /// The server that has the state could not be reached.
+    #[error("{0}")]
+    Away(String),
 }
 
 /// Bytes that are no value, or a value that has no bytes.

@@ -12,7 +12,8 @@ use crate::error::StateError;
 use crate::ports::{Input as PortInput, Source};
 use crate::push::{Push, System};
 use crate::record::{NoKey, Rec};
-use crate::state::{Loader, Saver};
+use crate::state::{Attached, Loader, Page, Saver};
+use crate::store::backing::{Backing, Row};
 use crate::store::{Delta, Store};
 use crate::time::UNTIMED;
 
@@ -31,6 +32,27 @@ pub trait Machine: Send {
     /// # Errors
     /// When the state cannot be read or decoded; the machine is then not to be used.
     fn new_split(&mut self, store: &dyn Store, prefix: &[u8]) -> Result<(), StateError>;
+
+    /// Takes a split whose rows are read from `backing` when they are needed, until [`Self::loaded`]; rows come
+    /// in pages meanwhile. Called once, in place of [`Self::new_split`].
+    ///
+    /// # Errors
+    /// As [`Self::new_split`].
+    fn attach(&mut self, backing: Box<dyn Backing>, prefix: &[u8]) -> Result<(), StateError>;
+
+    /// Takes rows of the backing that were read in the background, in key order and without gaps from page to
+    /// page. A page may have been read before the last calls to the machine, but not before its last commit.
+    ///
+    /// # Errors
+    /// When a row does not decode; the machine is then not to be used.
+    fn page(&mut self, rows: &[Row], prefix: &[u8]) -> Result<(), StateError>;
+
+    /// All rows have come in pages; the backing is dropped.
+    fn loaded(&mut self);
+
+    /// The first read from the backing that failed since the last call. The machine is then not to be used any
+    /// more, and what it has given out since the last call means nothing.
+    fn failure(&mut self) -> Option<StateError>;
 
     /// Runs a batch through the operators behind `entry`.
     fn feed(&mut self, entry: usize, batch: Batch<'_>) -> Taken;
@@ -122,16 +144,17 @@ where
             Batch::Raw { batch, from, stop_on_reject } => {
                 for (index, record) in batch.records.iter().enumerate().skip(from) {
                     cx.base().origin = Origin::Batch(u32::try_from(index).unwrap_or(u32::MAX));
+                    cx.base().stored_ms = record.stored_ms;
                     match self.source.decode(batch.slice(record)) {
                         Ok(val) => self.node.push(Rec { ts: UNTIMED, key: NoKey, val }, cx),
                         Err(error) => cx.base().reject(self.port, error, None),
                     }
                     if stop_on_reject && !cx.base().rejects.is_empty() {
-                        cx.base().origin = Origin::None;
+                        cx.base().leave_batch();
                         return Taken::Until(index);
                     }
                 }
-                cx.base().origin = Origin::None;
+                cx.base().leave_batch();
             }
             Batch::Parcel(_) | Batch::Encoded(_) => unreachable!("these batches are for exchanges"),
         }
@@ -191,6 +214,36 @@ impl<C: Context> Machine for Assembled<C> {
             System::NewSplit(loader) => loader.finish(),
             _ => Ok(()),
         }
+    }
+
+    fn attach(&mut self, backing: Box<dyn Backing>, prefix: &[u8]) -> Result<(), StateError> {
+        let attached = Attached::new(backing, prefix);
+        let mut message = System::NewSplit(Loader::attached(&attached));
+        self.tell_all(&mut message);
+        let result = match message {
+            System::NewSplit(loader) => loader.finish(),
+            _ => Ok(()),
+        };
+        self.cx.base().attached = Some(attached);
+        result
+    }
+
+    fn page(&mut self, rows: &[Row], prefix: &[u8]) -> Result<(), StateError> {
+        let mut message = System::Page(Page::new(rows, prefix));
+        self.tell_all(&mut message);
+        match message {
+            System::Page(page) => page.finish(),
+            _ => Ok(()),
+        }
+    }
+
+    fn loaded(&mut self) {
+        self.tell_all(&mut System::Loaded);
+        self.cx.base().attached = None;
+    }
+
+    fn failure(&mut self) -> Option<StateError> {
+        self.cx.base().failure.take()
     }
 
     fn feed(&mut self, entry: usize, batch: Batch<'_>) -> Taken {

@@ -3,19 +3,23 @@
 //! A job is a tree of nodes, each owning the ones behind it, so that a record runs through the whole chain in
 //! one inlined call. Three things flow, in order: records, watermarks and system messages.
 //!
-//! Grammar of the calls to one node: `NewSplit (push | watermark | CheckPoint | Drain)* End? Drain*
-//! RemoveSplit?`. Watermarks never fall. A node passes every watermark and every system message on, after it
+//! Grammar of the calls to one node: `NewSplit (push | watermark | CheckPoint | Drain | Page)* End? Drain*
+//! RemoveSplit?`, with `Loaded` behind the last `Page`. Watermarks never fall. A node passes every watermark and every system message on, after it
 //! has acted on it.
 
 use crate::context::Context;
 use crate::effects::{Effects, Gauges, Reach};
-use crate::state::{Loader, Saver};
+use crate::state::{Loader, Page, Saver};
 
 /// A message that every operator hears, in order with the data.
 #[derive(Debug)]
 pub enum System<'a> {
-    /// Before the first record: load the split's state.
+    /// Before the first record: load the split's state, or be ready to read it when it is needed.
     NewSplit(Loader<'a>),
+    /// Rows that were read in the background: those that are in memory are newer.
+    Page(Page<'a>),
+    /// All rows have come.
+    Loaded,
     /// The split was taken away: drop its state.
     RemoveSplit,
     /// Write what changed since the last checkpoint.

@@ -37,6 +37,7 @@ use crate::plan::{Job, Settings};
 mod blueprint;
 mod draw;
 mod exhaustive;
+mod local;
 mod log;
 mod plan;
 mod random;

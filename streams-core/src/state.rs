@@ -4,12 +4,16 @@
 //! then what the operator chose. Values carry the version of their format and the ids of fields
 //! ([`crate::codec`]).
 
+use std::ops::Bound;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::codec;
 use crate::error::{CodecError, StateError};
+use crate::store::backing::{Backing, Row};
+use crate::store::prefix;
 use crate::store::{Delta, Store};
 
 /// The id of an operator with state.
@@ -48,11 +52,124 @@ impl OperatorId {
     }
 }
 
-/// Reads a machine's state when its split arrives.
-pub struct Loader<'a> {
-    store: &'a dyn Store,
+/// Where the rows of a machine are that are not in memory yet.
+pub struct Attached {
+    backing: Box<dyn Backing>,
+    machine: Vec<u8>,
+}
+
+impl std::fmt::Debug for Attached {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Attached").field("machine", &self.machine).finish_non_exhaustive()
+    }
+}
+
+impl Attached {
+    pub(crate) fn new(backing: Box<dyn Backing>, machine: &[u8]) -> Self {
+        Self { backing, machine: machine.to_vec() }
+    }
+
+    /// The row `(tag, key)` of an operator.
+    pub(crate) fn row<V: DeserializeOwned>(
+        &self,
+        id: OperatorId,
+        tag: &[u8],
+        key: &impl Serialize,
+    ) -> Result<Option<V>, StateError> {
+        let mut bytes = id.prefix(&self.machine);
+        bytes.extend_from_slice(tag);
+        codec::key_to_vec(key, &mut bytes)
+            .map_err(|source| StateError::Encode { operator: id.name.to_owned(), source })?;
+        let Some(value) = self.backing.get(&bytes)? else { return Ok(None) };
+        let value = codec::from_slice(&value);
+        value.map(Some).map_err(|source| StateError::Decode { operator: id.name.to_owned(), source })
+    }
+
+    /// The rows of an operator from `from` on and in front of `to`.
+    pub(crate) fn rows(
+        &self,
+        id: OperatorId,
+        from: &[u8],
+        to: Option<&[u8]>,
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> Result<(), CodecError>,
+    ) -> Result<(), StateError> {
+        let prefix = id.prefix(&self.machine);
+        let first = [&prefix, from].concat();
+        let last = match (to, prefix::range(&prefix).1) {
+            (Some(to), _) => [&prefix, to].concat(),
+            (None, Bound::Excluded(end) | Bound::Included(end)) => end,
+            // A prefix of 0xff bytes alone: no key of a machine is longer than this and larger.
+            (None, Bound::Unbounded) => [&prefix[..], &[0xff; 64]].concat(),
+        };
+        self.backing.range(&first, &last, &mut |key, value| match key.get(prefix.len()..) {
+            None | Some([]) => Ok(()),
+            Some(key) => visit(key, value)
+                .map_err(|source| StateError::Decode { operator: id.name.to_owned(), source }),
+        })
+    }
+}
+
+/// Rows that were read in the background, in key order.
+pub struct Page<'a> {
+    rows: &'a [Row],
     machine: &'a [u8],
     failure: Option<StateError>,
+}
+
+impl std::fmt::Debug for Page<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Page").field("rows", &self.rows.len()).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Page<'a> {
+    pub(crate) fn new(rows: &'a [Row], machine: &'a [u8]) -> Self {
+        Self { rows, machine, failure: None }
+    }
+
+    pub(crate) fn finish(self) -> Result<(), StateError> {
+        self.failure.map_or(Ok(()), Err)
+    }
+
+    /// Visits the operator's rows on the page.
+    pub(crate) fn rows(
+        &mut self,
+        id: OperatorId,
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> Result<(), CodecError>,
+    ) {
+        if self.failure.is_some() {
+            return;
+        }
+        let prefix = id.prefix(self.machine);
+        let from = self.rows.partition_point(|(key, _)| key.as_slice() < prefix.as_slice());
+        for (key, value) in self.rows.get(from..).unwrap_or_default() {
+            match key.strip_prefix(prefix.as_slice()) {
+                None => break,
+                // The operator's single value was read when the split was taken.
+                Some([]) => {}
+                Some(key) => {
+                    if let Err(source) = visit(key, value) {
+                        self.failure = Some(StateError::Decode { operator: id.name.to_owned(), source });
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Reads a machine's state when its split arrives.
+pub struct Loader<'a> {
+    from: From<'a>,
+    machine: &'a [u8],
+    failure: Option<StateError>,
+}
+
+enum From<'a> {
+    /// All rows are read now.
+    Whole(&'a dyn Store),
+    /// Rows are read when they are needed; only what there is once per operator is read now.
+    Backing(&'a dyn Backing),
 }
 
 impl std::fmt::Debug for Loader<'_> {
@@ -65,7 +182,12 @@ impl<'a> Loader<'a> {
     /// Reads the rows that start with `machine`.
     #[must_use]
     pub fn new(store: &'a dyn Store, machine: &'a [u8]) -> Self {
-        Self { store, machine, failure: None }
+        Self { from: From::Whole(store), machine, failure: None }
+    }
+
+    /// Reads what there is once per operator; the rows come later.
+    pub(crate) fn attached(attached: &'a Attached) -> Self {
+        Self { from: From::Backing(&*attached.backing), machine: &attached.machine, failure: None }
     }
 
     /// The first failure, if any; the machine is then not to be used.
@@ -76,23 +198,27 @@ impl<'a> Loader<'a> {
         self.failure.map_or(Ok(()), Err)
     }
 
-    /// Visits the operator's rows in key order with the operator's part of the key and the value.
+    /// Visits the operator's rows in key order with the operator's part of the key and the value; says whether
+    /// these are all. Otherwise the rows are read when they are needed, and come in pages.
+    #[must_use]
     pub(crate) fn rows(
         &mut self,
         id: OperatorId,
         visit: &mut dyn FnMut(&[u8], &[u8]) -> Result<(), CodecError>,
-    ) {
+    ) -> bool {
+        let From::Whole(store) = self.from else { return false };
         if self.failure.is_some() {
-            return;
+            return true;
         }
         let prefix = id.prefix(self.machine);
-        let result = self.store.scan(&prefix, &mut |key, value| match key.get(prefix.len()..) {
+        let result = store.scan(&prefix, &mut |key, value| match key.get(prefix.len()..) {
             // The operator's single value is no row of it.
             None | Some([]) => Ok(()),
             Some(key) => visit(key, value)
                 .map_err(|source| StateError::Decode { operator: id.name.to_owned(), source }),
         });
         self.failure = result.err();
+        true
     }
 
     /// The operator's single value, kept by [`Saver::put_value`]; refused where it is that of an operator with
@@ -111,7 +237,12 @@ impl<'a> Loader<'a> {
     }
 
     fn read<T: DeserializeOwned>(&self, id: OperatorId, signature: &str) -> Result<Option<T>, StateError> {
-        let Some(bytes) = self.store.get(&id.prefix(self.machine))? else { return Ok(None) };
+        let key = id.prefix(self.machine);
+        let found = match self.from {
+            From::Whole(store) => store.get(&key)?,
+            From::Backing(backing) => backing.get(&key)?,
+        };
+        let Some(bytes) = found else { return Ok(None) };
         let broken = |source| StateError::Decode { operator: id.name.to_owned(), source };
         // The signature comes first and alone, since the rest may be of a type that does not decode here.
         let signed: Signed<'_> = Signed::split(&bytes).map_err(broken)?;

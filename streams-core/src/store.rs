@@ -4,6 +4,7 @@
 //! between two checkpoints; a commit makes it durable in one step. Stores with a file or a server behind
 //! them live in streams-runtime; [`memory::MemoryStore`] is here for tests and for runs without state.
 
+pub mod backing;
 pub mod conformance;
 pub mod local;
 pub mod memory;

@@ -21,7 +21,7 @@ use crate::op::try_map::TryMap;
 use crate::op::window_aggregate::{ClosedLate, WindowAggregate};
 use crate::push::Operator;
 use crate::record::{EventTimed, NoKey, NoTime, Rec, TimeMark};
-use crate::time::{OutOfOrder, Window, as_ms};
+use crate::time::{OutOfOrder, Window};
 use crate::window::{Closing, NoWindow, Running, WindowSpec, Windowed};
 
 /// A stream of values of type `T`.
@@ -104,15 +104,15 @@ impl<T, K, Tm, W, O, H> Stream<T, K, Tm, W, O, H> {
     /// Says when a record happened, in ms since the Unix epoch, and how far records may be out of order. The
     /// watermark follows the largest time seen at that distance. Behind another `event_time` it begins a new
     /// time, with a watermark of its own.
-    pub fn event_time<F: Fn(&T) -> i64 + Pure>(
+    pub fn event_time<F: Fn(&T) -> i64 + Pure, const AHEAD: bool>(
         self,
         at_ms: F,
-        bound: OutOfOrder,
-    ) -> Next<T, K, EventTimed, W, O, EventTime<F>, H>
+        bound: OutOfOrder<AHEAD>,
+    ) -> Next<T, K, EventTimed, W, O, EventTime<F, AHEAD>, H>
     where
         Tm: TimeMark,
     {
-        self.then(EventTime::new(at_ms, as_ms(bound.bound), Tm::TIMED))
+        self.then(EventTime::new(at_ms, bound, Tm::TIMED))
     }
 
     /// Turns each record into another.

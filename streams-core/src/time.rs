@@ -16,16 +16,31 @@ pub struct Window {
     pub end: i64,
 }
 
-/// How far records may be behind the largest event time seen, made by [`out_of_order`].
+/// How far records may be behind the largest event time seen, made by [`out_of_order`]. `AHEAD` says whether there
+/// is a bound in the other direction too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OutOfOrder {
+pub struct OutOfOrder<const AHEAD: bool = false> {
     pub(crate) bound: Duration,
+    pub(crate) ahead: Duration,
 }
 
 /// Records may be up to `bound` behind the largest event time seen; the watermark follows at that distance.
 #[must_use]
 pub const fn out_of_order(bound: Duration) -> OutOfOrder {
-    OutOfOrder { bound }
+    OutOfOrder { bound, ahead: Duration::ZERO }
+}
+
+impl OutOfOrder {
+    /// Refuses records whose event time lies more than `most` ahead: they are dead-lettered and counted, and one
+    /// absurd timestamp does not make every later record late.
+    ///
+    /// Measured against the time at which the broker stored the message, which is the same whenever it is read
+    /// again; never against a clock. Where nobody stored a time (files, tests), against the largest event time
+    /// accepted so far by the same worker, so that its first record is always accepted.
+    #[must_use]
+    pub const fn at_most_ahead(self, most: Duration) -> OutOfOrder<true> {
+        OutOfOrder { bound: self.bound, ahead: most }
+    }
 }
 
 /// `n` milliseconds.

@@ -38,6 +38,15 @@ totals!(largest, tumbling(secs(10)), u64, max(|e| e.amount));
 totals!(longer, tumbling(secs(20)), u64, sum(|e| e.amount));
 totals!(overlapping, hopping(secs(20), secs(10)), u64, sum(|e| e.amount));
 
+#[stream_job]
+fn not_far_ahead(events: Stream<Event>) -> Stream<u64> {
+    events
+        .event_time(|e| e.at, out_of_order(secs(1)).at_most_ahead(mins(1)))
+        .key_by(|e| e.key)
+        .window(tumbling(secs(10)))
+        .aggregate(sum(|e| e.amount))
+}
+
 /// A machine of the job, for tests that feed nothing through ports.
 fn machine<J: Job>(_job: J) -> Box<dyn Machine> {
     J::build(Plan::new::<J>(Fused, Nothing, Settings::new())).unwrap()
@@ -174,4 +183,23 @@ fn a_second_event_time_has_a_watermark_of_its_own() {
     assert_eq!(harness.late(), 0);
     // The windows that begin at -50 s, -40 s … 90 s, one row each.
     assert_eq!(harness.take::<u64>("counts"), vec![1; 15]);
+}
+
+#[test]
+fn one_absurd_time_is_refused_and_makes_nobody_late() {
+    let mut harness = Harness::new(not_far_ahead);
+    let event = |at: i64| Event { key: 1, amount: 1, at };
+    // A minute is allowed, a millisecond more is not; the measure is what was accepted before.
+    harness.push_all("events", [0, 4_102_444_800_000, 60_000, 120_001, 61_000].map(event).into());
+    harness.end();
+    assert_eq!(harness.take::<u64>("not_far_ahead"), [1, 2]);
+    assert_eq!(harness.late(), 0);
+    let errors: Vec<&str> = harness.rejects().iter().map(|reject| reject.error.as_str()).collect();
+    assert_eq!(
+        errors,
+        [
+            "its event time 4102444800000 lies more than 60000 ms ahead of the largest event time before it, 0",
+            "its event time 120001 lies more than 60000 ms ahead of the largest event time before it, 60000",
+        ]
+    );
 }

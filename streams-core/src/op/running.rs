@@ -3,16 +3,17 @@
 use std::marker::PhantomData;
 use std::time::Duration;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::{Aggregates, type_name};
+use crate::bug::{Bug, planted};
 use crate::codec;
 use crate::context::Context;
 use crate::key::Key;
 use crate::push::{Operator, Push, System};
 use crate::record::{EventTimed, NoTime, Rec};
-use crate::state::{OperatorId, Saver};
+use crate::state::{OperatorId, Page, Saver};
 use crate::time::{UNTIMED, Window, as_ms};
 use crate::window::{Running, Windowed};
 
@@ -83,6 +84,7 @@ impl Windowed for Running<Option<i64>> {
             watermark_ms: UNTIMED,
             sweep_ms: UNTIMED,
             dropped: Vec::new(),
+            gone: None,
             _value: PhantomData,
         }
     }
@@ -103,6 +105,8 @@ pub struct RunningAggregate<K, T, A: Aggregates<T>, F> {
     /// When keys are looked through for ones to forget. When that is changes no result.
     sweep_ms: i64,
     dropped: Vec<K>,
+    /// Not all rows are in memory; these keys are not in the store, whatever a page that was read before says.
+    gone: Option<HashSet<K>>,
     _value: PhantomData<fn(T)>,
 }
 
@@ -136,15 +140,34 @@ impl<K: Key, T, A: Aggregates<T>, F> RunningAggregate<K, T, A, F> {
     }
 
     fn sweep(&mut self, ttl_ms: i64) {
-        let (watermark_ms, dropped) = (self.watermark_ms, &mut self.dropped);
+        let (watermark_ms, dropped, gone) = (self.watermark_ms, &mut self.dropped, &mut self.gone);
         self.rows.retain(|key, row| {
             let keep = !is_forgotten(row.kept.last_ms, ttl_ms, watermark_ms);
             if !keep && row.saved {
                 dropped.push(key.clone());
             }
+            if let Some(gone) = gone
+                && !keep
+            {
+                gone.insert(key.clone());
+            }
             keep
         });
         self.sweep_ms = watermark_ms.saturating_add(ttl_ms.max(1));
+    }
+
+    /// Takes the rows of a page that are not here and have not been dropped since it was read.
+    fn turn_page(&mut self, page: &mut Page<'_>) {
+        let Some(gone) = &self.gone else { return };
+        let rows = &mut self.rows;
+        page.rows(self.id, &mut |key, value| {
+            let key: K = codec::key_from_slice(key.get(ROWS.len()..).unwrap_or_default())?;
+            let newer = gone.contains(&key) || rows.contains_key(&key);
+            if !newer || planted(Bug::PageOverwrites) {
+                rows.insert(key, Row { kept: codec::from_slice(value)?, changed: false, saved: true });
+            }
+            Ok(())
+        });
     }
 
     fn save(&mut self, saver: &mut Saver<'_>) {
@@ -178,7 +201,14 @@ where
         // A known key is not cloned.
         let row = match self.rows.get_mut(&record.key) {
             Some(row) => row,
-            None => self.rows.entry(record.key.clone()).or_insert_with(fresh),
+            None => {
+                let stored = match &self.gone {
+                    Some(gone) if !gone.contains(&record.key) => cx.base().fetch(self.id, ROWS, &record.key),
+                    _ => None,
+                };
+                let stored = stored.map(|kept| Row { kept, changed: false, saved: true });
+                self.rows.entry(record.key.clone()).or_insert_with(|| stored.unwrap_or_else(fresh))
+            }
         };
         if let Some(ttl_ms) = self.ttl_ms
             && is_forgotten(row.kept.last_ms, ttl_ms, self.watermark_ms)
@@ -225,12 +255,19 @@ where
                     self.watermark_ms = watermark_ms;
                 }
                 let rows = &mut self.rows;
-                loader.rows(self.id, &mut |key, value| {
+                let all = loader.rows(self.id, &mut |key, value| {
                     let key = key.get(ROWS.len()..).unwrap_or_default();
                     let kept = codec::from_slice(value)?;
                     rows.insert(codec::key_from_slice(key)?, Row { kept, changed: false, saved: true });
                     Ok(())
                 });
+                self.gone = (!all).then(HashSet::new);
+            }
+            System::Page(page) => self.turn_page(page),
+            System::Loaded => {
+                self.gone = None;
+                // Rows that came in pages may be ones that a sweep would have dropped.
+                self.sweep_ms = UNTIMED;
             }
             System::CheckPoint(saver) => self.save(saver),
             System::RemoveSplit => self.rows.clear(),

@@ -9,17 +9,18 @@ use std::marker::PhantomData;
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
+use serde::de::DeserializeOwned;
 
 use crate::aggregate::{Aggregates, type_name};
 use crate::bug::{Bug, planted};
 use crate::codec;
-use crate::context::Context;
+use crate::context::{Context, Cx};
 use crate::effects::Origin;
 use crate::error::CodecError;
 use crate::key::Key;
 use crate::push::{Operator, Push, System};
 use crate::record::Rec;
-use crate::state::{OperatorId, Saver};
+use crate::state::{OperatorId, Page, Saver};
 use crate::time::{UNTIMED, Window};
 
 mod late;
@@ -54,6 +55,8 @@ pub struct WindowAggregate<K, T, A: Aggregates<T>, F> {
     spare: Rows<K, A::State>,
     /// Panes with rows in the store that were dropped since the last checkpoint.
     dropped: Vec<i64>,
+    /// Panes from here on may have rows in the store that are not in memory; `None` when all are here.
+    unread_ms: Option<i64>,
     _value: PhantomData<fn(T)>,
 }
 
@@ -90,6 +93,7 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
             late: 0,
             spare: HashMap::new(),
             dropped: Vec::new(),
+            unread_ms: None,
             _value: PhantomData,
         }
     }
@@ -109,10 +113,11 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
         }
         self.cool();
         let spare = &mut self.spare;
+        let saved = self.unread_ms.is_some_and(|unread_ms| start >= unread_ms);
         let pane = self.panes.entry(start).or_insert_with(|| Pane {
             rows: std::mem::take(spare),
             touched: false,
-            saved: false,
+            saved,
         });
         pane.touched = true;
         self.hot = std::mem::take(&mut pane.rows);
@@ -142,6 +147,7 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
         N: Push<Rec<K, R>, C>,
     {
         self.cool();
+        self.read_until(until, cx.base());
         // What fails behind a firing is no fault of the record that happened to be running.
         let origin = std::mem::replace(&mut cx.base().origin, Origin::None);
         let mut fired = i128::from(self.watermark_ms);
@@ -153,9 +159,51 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
             self.emit(end, next, cx);
             fired = end;
         }
-        let first = self.panes.first_key_value();
-        self.next_fire_ms = first.map_or(i64::MAX, |(&pane, _)| clamp(self.spans.next_end(pane, fired)));
+        self.next_fire_ms = self.next_fire(fired.max(until.min(i128::from(i64::MAX))));
         cx.base().origin = origin;
+    }
+
+    /// When the first window ends that ends after `fired` and has records, as far as that is known.
+    fn next_fire(&self, fired: i128) -> i64 {
+        let first = self.panes.first_key_value();
+        let here = first.map_or(i64::MAX, |(&pane, _)| clamp(self.spans.next_end(pane, fired)));
+        let Some(unread_ms) = self.unread_ms else { return here };
+        // A window that ends later and holds an older pane than this one holds this one too.
+        let pane = self.spans.pane(unread_ms.max(clamp(fired)));
+        here.min(clamp(self.spans.next_end(pane, fired)))
+    }
+
+    /// Reads the rows of the panes that begin in front of `until` and are not here yet; what is here is newer.
+    fn read_until(&mut self, until: i128, cx: &mut Cx) {
+        let Some(from_ms) = self.unread_ms else { return };
+        let all = until > i128::from(i64::MAX);
+        if until <= i128::from(from_ms) {
+            return;
+        }
+        let to = pane_tag(clamp(until));
+        let panes = &mut self.panes;
+        cx.fetch_range(self.id, &pane_tag(from_ms), (!all).then_some(&to), &mut |key, value| {
+            put_aside(panes, key, value)
+        });
+        self.unread_ms = (!all).then(|| clamp(until));
+    }
+
+    /// Takes the rows of a page that are not here.
+    fn turn_page(&mut self, page: &mut Page<'_>) {
+        let Some(mut unread_ms) = self.unread_ms else { return };
+        self.cool();
+        let panes = &mut self.panes;
+        page.rows(self.id, &mut |key, value| {
+            let (start, _) = pane_of(key)?;
+            // The rows of older panes are all here, or have fired.
+            if start >= unread_ms || planted(Bug::PageOverwrites) {
+                put_aside(panes, key, value)?;
+                // A page begins where the one before ended, so that no row in front of this one is to come.
+                unread_ms = unread_ms.max(start);
+            }
+            Ok(())
+        });
+        self.unread_ms = Some(unread_ms);
     }
 
     /// Gives out the results of the window that ends at `end` and drops the panes that it was the last for.
@@ -233,7 +281,15 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
         let aggregates = &self.aggregates;
         let slot = match self.hot.entry(record.key) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(Slot { state: aggregates.init(), changed: false }),
+            Entry::Vacant(new) => {
+                let stored = match self.unread_ms {
+                    Some(unread_ms) if self.hot_start_ms >= unread_ms => {
+                        cx.base().fetch(self.id, &pane_tag(self.hot_start_ms), new.key())
+                    }
+                    _ => None,
+                };
+                new.insert(Slot { state: stored.unwrap_or_else(|| aggregates.init()), changed: false })
+            }
         };
         slot.changed = true;
         aggregates.add(&mut slot.state, &record.val);
@@ -269,22 +325,12 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
                     self.watermark_ms = watermark_ms;
                 }
                 let panes = &mut self.panes;
-                loader.rows(self.id, &mut |key, value| {
-                    let (start, key) = pane_of(key)?;
-                    let pane = panes.entry(start).or_insert_with(|| Pane {
-                        rows: HashMap::new(),
-                        touched: false,
-                        saved: true,
-                    });
-                    let state = codec::from_slice(value)?;
-                    pane.rows.insert(codec::key_from_slice(key)?, Slot { state, changed: false });
-                    Ok(())
-                });
-                if let Some((&first, _)) = self.panes.first_key_value() {
-                    let fires = self.spans.next_end(first, i128::from(self.watermark_ms));
-                    self.next_fire_ms = clamp(fires);
-                }
+                let all = loader.rows(self.id, &mut |key, value| put_aside(panes, key, value));
+                self.unread_ms = (!all).then_some(i64::MIN);
+                self.next_fire_ms = self.next_fire(i128::from(self.watermark_ms));
             }
+            System::Page(page) => self.turn_page(page),
+            System::Loaded => self.unread_ms = None,
             System::CheckPoint(saver) => self.save(saver),
             System::End => self.fire(i128::MAX, next, cx),
             System::RemoveSplit => {
@@ -314,6 +360,22 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
         }
         saver.put_value(self.id, &self.signature(), &self.watermark_ms);
     }
+}
+
+/// Puts a stored row into its pane, unless the key is there already.
+fn put_aside<K: Key, S: DeserializeOwned>(
+    panes: &mut BTreeMap<i64, Pane<K, S>>,
+    key: &[u8],
+    value: &[u8],
+) -> Result<(), CodecError> {
+    let (start, key) = pane_of(key)?;
+    let pane =
+        panes.entry(start).or_insert_with(|| Pane { rows: HashMap::new(), touched: false, saved: true });
+    pane.saved = true;
+    if let Entry::Vacant(new) = pane.rows.entry(codec::key_from_slice(key)?) {
+        new.insert(Slot { state: codec::from_slice(value)?, changed: false });
+    }
+    Ok(())
 }
 
 /// The start of a pane as bytes that sort like the number.

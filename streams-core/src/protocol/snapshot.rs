@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ids::Target;
+use super::ids::{Target, Token};
 use super::reader::ReaderState;
 use super::sender::SenderState;
 use crate::codec;
@@ -11,6 +11,8 @@ use crate::error::CodecError;
 /// A split's position, its senders and readers, its counters.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Snapshot {
+    /// Who committed it: with the version of the row, which commit it is.
+    pub owner: Option<Token>,
     /// The next offset to read.
     pub offset: u64,
     /// The id of the message before it, to notice a queue that was made anew or lost its end.

@@ -2,31 +2,41 @@
 //! it. It does no I/O and reads no clock.
 //!
 //! Life: take the split (raise the token, only then read, rule 13) → for a new split commit snapshot 0
-//! (rule 11) → load the rows → run: poll, feed, send; at a checkpoint wait until everything that may leave is
-//! stored, commit by compare-and-set (rule 14), go on → hand over or be fenced.
+//! (rule 11) → use the local copy where it is the remote's commit (rule 16), else run on the remote rows while they
+//! are read in the background (rule 17) → run: poll, feed, send; at a checkpoint wait until everything that may
+//! leave is stored, commit by compare-and-set (rule 14), go on → hand over or be fenced.
 //!
 //! One [`Action`] of each kind is under way at a time; each is answered by one [`Event`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::frame::Frame;
 use super::ids::{Incarnation, Split, Stage, Target, Token, Topic};
-use super::reader::{Gap, Reader, ReaderState};
+use super::reader::{Reader, ReaderState};
 use super::sender::Sender;
-use super::snapshot::{Counters, Snapshot};
+use super::snapshot::Counters;
 use crate::bug::{Bug, planted};
 use crate::effects::Effects;
 use crate::machine::Machine;
-use crate::store::{Delta, Store};
+use crate::store::local::CommitId;
 
+mod action;
 mod commit;
+mod copy;
+mod event;
 mod run;
 mod take;
 
+pub use action::{Action, Local, Stop};
 pub use commit::CommitOutcome;
+pub use event::{Event, Failed, LocalDone, Message, Poll};
 
-/// The prefix of a split's operator rows in its store.
-pub const ROWS: &[u8] = b"r";
+/// The prefix of a split's operator rows, in its row of the remote store as in the local one.
+#[must_use]
+pub fn rows_of(split: Split) -> [u8; 5] {
+    let [stage, more] = split.stage.0.to_be_bytes();
+    let [queue, less] = split.queue.to_be_bytes();
+    [b'r', stage, more, queue, less]
+}
 
 /// What a worker is made with.
 #[derive(Debug, Clone)]
@@ -51,226 +61,30 @@ pub struct Role {
     pub idle_after_ms: Option<u64>,
     /// How long to wait before the end of a target queue tells what is there (rule 20).
     pub settle_ms: u64,
-}
-
-/// What a worker asks for.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Action {
-    /// Raise the split's token, in a committed statement of its own; refuse where the last owner ran other code
-    /// and did not leave the split clean (rules 13 and 19).
-    Raise {
-        /// A fresh random number of the caller's goes into the token. The caller asks for a split that other
-        /// code left clean only when every member that ran that code on it is known to be gone: what such a
-        /// member still sends is made by the old code.
-        fingerprint: u64,
-    },
-    /// Read the split's row, in a new transaction, on the primary.
-    Read,
-    /// Where reading begins: the job's start position, resolved now; or the queue's beginning.
-    Resolve {
-        /// Whether the start position applies.
-        original: bool,
-    },
-    /// Read the rows of the split's operators.
-    Load,
-    /// Read messages of the split's queue from this offset.
-    Poll {
-        /// The first one wanted.
-        offset: u64,
-    },
-    /// Append a message to a queue.
-    Send {
-        /// The queue.
-        target: Target,
-        /// The message.
-        frame: Frame,
-    },
-    /// Find the highest number of this split's that lies in a target queue at or behind `from`, up to the
-    /// queue's end on the master, after waiting `settle_ms`.
-    Tail {
-        /// The queue.
-        target: Target,
-        /// Where to begin.
-        from: u64,
-        /// How long to wait first.
-        settle_ms: u64,
-    },
-    /// Commit, if token and version are still these: version + 1, the snapshot, the rows.
-    Commit {
-        /// The owner's.
-        token: Token,
-        /// The version that the commit follows.
-        version: u64,
-        /// The meta row.
-        snapshot: Box<Snapshot>,
-        /// The changed rows.
-        delta: Delta,
-        /// Whether the owner sends nothing after it.
-        clean: bool,
-    },
-    /// Roll back the transaction in which a statement failed.
-    Rollback,
-    /// Read token and version again, over a new connection.
-    Observe,
-    /// Tell the broker the offset, for its own tools; nothing reads it back.
-    Report {
-        /// The next offset to read.
-        offset: u64,
-    },
-    /// The worker has ended.
-    Stop(Stop),
-}
-
-/// Why a worker ended.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Stop {
-    /// It handed the split over, committed and clean.
-    Released,
-    /// Somebody else took the split.
-    Fenced,
-    /// Other code ran here and did not leave the split clean.
-    Unclean,
-    /// Messages are lost.
-    Gap(Gap),
-    /// The snapshot's offset is not in the queue any more, or another message lies before it.
-    Lost {
-        /// The offset of the snapshot.
-        offset: u64,
-        /// The queue's first offset.
-        min: u64,
-        /// The queue's end.
-        max: u64,
-    },
-    /// State or a message cannot be read.
-    Broken(String),
-}
-
-/// What a worker is told.
-pub enum Event<'a> {
-    /// The token was raised.
-    Raised(Token),
-    /// The token was not raised: the split is not clean for this code.
-    Refused,
-    /// The split's row: version and snapshot, or none yet.
-    Row(Option<(u64, Snapshot)>),
-    /// The resolved start offset.
-    Resolved(u64),
-    /// The split's rows, as a store.
-    Loaded(&'a dyn Store),
-    /// What lies in the queue.
-    Polled(Poll<'a>),
-    /// A message was stored at this offset, or its fate is unknown.
-    Sent {
-        /// Where it was sent to.
-        target: Target,
-        /// Its offset; `None` when unknown.
-        offset: Option<u64>,
-    },
-    /// The highest number found in a target queue.
-    Tailed {
-        /// The queue.
-        target: Target,
-        /// The number; 0 when there is none.
-        last: u64,
-    },
-    /// What came of a commit.
-    Committed(CommitOutcome),
-    /// The row as it is now.
-    Observed {
-        /// Its token.
-        token: Token,
-        /// Its version.
-        version: u64,
-    },
-    /// It is time for a checkpoint.
-    CheckPoint,
-    /// The split is to be handed over.
-    Revoke,
-    /// A connection or a server was away and the action named by its kind did not happen.
-    Failed(Failed),
-}
-
-impl std::fmt::Debug for Event<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Raised(token) => f.debug_tuple("Raised").field(token).finish(),
-            Self::Refused => f.write_str("Refused"),
-            Self::Row(row) => f.debug_tuple("Row").field(&row.as_ref().map(|(version, _)| version)).finish(),
-            Self::Resolved(offset) => f.debug_tuple("Resolved").field(offset).finish(),
-            Self::Loaded(_) => f.write_str("Loaded"),
-            Self::Polled(poll) => {
-                f.debug_tuple("Polled").field(&poll.messages.len()).field(&poll.max).finish()
-            }
-            Self::Sent { target, offset } => f.debug_tuple("Sent").field(target).field(offset).finish(),
-            Self::Tailed { target, last } => f.debug_tuple("Tailed").field(target).field(last).finish(),
-            Self::Committed(outcome) => f.debug_tuple("Committed").field(outcome).finish(),
-            Self::Observed { token, version } => {
-                f.debug_tuple("Observed").field(token).field(version).finish()
-            }
-            Self::CheckPoint => f.write_str("CheckPoint"),
-            Self::Revoke => f.write_str("Revoke"),
-            Self::Failed(failed) => f.debug_tuple("Failed").field(failed).finish(),
-        }
-    }
-}
-
-/// An action that is known not to have happened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Failed {
-    /// [`Action::Raise`].
-    Raise,
-    /// [`Action::Read`].
-    Read,
-    /// [`Action::Resolve`].
-    Resolve,
-    /// [`Action::Load`].
-    Load,
-    /// [`Action::Poll`].
-    Poll,
-    /// [`Action::Tail`].
-    Tail(Target),
-    /// [`Action::Observe`].
-    Observe,
-}
-
-/// The answer to a poll.
-#[derive(Debug, Clone, Copy)]
-pub struct Poll<'a> {
-    /// Messages in order, from the offset that was asked for.
-    pub messages: &'a [Message],
-    /// The queue's first offset.
-    pub min: u64,
-    /// The queue's end: the offset of the next message to come.
-    pub max: u64,
-    /// The id of the message in front of the offset that was asked for, where it is still there.
-    pub before: Option<u64>,
-    /// Whether nothing will ever come behind the end.
-    pub closed: bool,
-    /// Whether the answer is the master's own and of now.
-    pub fresh: bool,
-}
-
-/// One message of a queue.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Message {
-    /// Its id: unique for ever.
-    pub id: u64,
-    /// When the broker stored it, in ms.
-    pub stored_ms: i64,
-    /// Its bytes.
-    pub body: Vec<u8>,
+    /// Whether the instance keeps a copy of the split's rows.
+    pub copied: bool,
+    /// How many items may wait to be stored before it stops reading.
+    pub most_waiting: usize,
+    /// After how many records it commits without being asked: what is not committed is in memory alone.
+    pub most_uncommitted: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Raising,
     Reading,
+    /// Removing a copy of an earlier life of the job.
+    Clearing,
     Resolving,
     /// Committing snapshot 0.
     Zero,
+    /// Looking what the local copy is of.
+    Comparing,
+    /// Bringing the local copy to the remote's commit.
+    Settling,
     Loading,
-    /// Looking whether the token still stands after the load.
-    Verifying,
+    /// Reading the local copy.
+    Copying,
     Running,
     Stopped,
 }
@@ -282,6 +96,7 @@ pub struct Worker {
     phase: Phase,
     token: Token,
     version: u64,
+    rows: copy::Rows,
     // Where it stands.
     offset: u64,
     last_id: Option<u64>,
@@ -298,8 +113,12 @@ pub struct Worker {
     /// Only where a bug is planted: event time of the poll so far.
     postponed_ms: Option<i64>,
     quiet_since_ms: Option<u64>,
+    /// Records since the last commit began.
+    uncommitted: u64,
     wants_checkpoint: bool,
     revoked: bool,
+    /// It ends when the local copy has its last commit.
+    released: bool,
     /// It has asked what earlier owners left in its targets.
     surveyed: bool,
     commit: Option<commit::Pending>,
@@ -333,6 +152,7 @@ impl Worker {
             phase: Phase::Raising,
             token: Token { epoch: 0, nonce: 0 },
             version: 0,
+            rows: copy::Rows::default(),
             offset: 0,
             last_id: None,
             reader,
@@ -345,8 +165,10 @@ impl Worker {
             now_ms: 0,
             postponed_ms: None,
             quiet_since_ms: None,
+            uncommitted: 0,
             wants_checkpoint: false,
             revoked: false,
+            released: false,
             surveyed: false,
             commit: None,
             effects: Effects::default(),
@@ -404,7 +226,10 @@ impl Worker {
             Event::Refused => self.stop(Stop::Unclean, actions),
             Event::Row(row) => self.row(row, actions),
             Event::Resolved(offset) => self.resolved(offset, actions),
-            Event::Loaded(store) => self.loaded(store, actions),
+            Event::Loaded(backing) => self.loaded(backing, actions),
+            Event::Paged { rows, more } => self.paged(rows, more, actions),
+            Event::Fenced => self.stop(Stop::Fenced, actions),
+            Event::Local(done) => self.local(done, actions),
             Event::Polled(poll) => self.polled(poll, now_ms, actions),
             Event::Sent { target, offset } => self.sent(target, offset, actions),
             Event::Tailed { target, last } => self.tailed(target, last, actions),
@@ -429,7 +254,8 @@ impl Worker {
             Failed::Raise => actions.push(Action::Raise { fingerprint: self.role.fingerprint }),
             Failed::Read => actions.push(Action::Read),
             Failed::Resolve => self.ask_start(actions),
-            Failed::Load => actions.push(Action::Load),
+            Failed::Load => actions.push(Action::Load { token: self.token }),
+            Failed::Page => self.rows.busy = copy::Busy::No,
             Failed::Poll => self.polling = false,
             Failed::Tail(target) => self.ask_tail(target, actions),
             Failed::Observe => actions.push(Action::Observe),
@@ -439,8 +265,10 @@ impl Worker {
     /// Does what can be done now.
     fn proceed(&mut self, actions: &mut Vec<Action>) {
         if self.phase != Phase::Running {
-            // Nothing has been processed yet, so there is nothing to hand over.
-            if self.revoked && self.phase != Phase::Zero && self.phase != Phase::Stopped {
+            // Nothing has been processed yet, so there is nothing to hand over; but what is under way must end.
+            let waits =
+                matches!(self.phase, Phase::Raising | Phase::Reading | Phase::Resolving | Phase::Loading);
+            if self.revoked && waits {
                 self.stop(Stop::Released, actions);
             }
             return;
@@ -456,16 +284,36 @@ impl Worker {
             self.try_commit(actions);
         }
         let busy = self.commit.is_some() || self.is_leaving() || self.wants_checkpoint;
-        if self.phase == Phase::Running && !busy && !self.polling && self.backlog() < BACKLOG {
+        if self.phase != Phase::Running || busy {
+            return;
+        }
+        self.turn_page(actions);
+        if !self.polling && self.waiting() < self.role.most_waiting {
             self.polling = true;
             actions.push(Action::Poll { offset: self.offset });
         }
     }
 
-    fn backlog(&self) -> usize {
+    /// How many items wait to be stored.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
         self.senders.values().map(Sender::len).sum()
     }
-}
 
-/// How many items may wait to be stored before a worker stops reading.
-const BACKLOG: usize = 4_096;
+    /// How many records are in no commit yet.
+    #[must_use]
+    pub fn uncommitted(&self) -> u64 {
+        self.uncommitted
+    }
+
+    /// Whether rows are still being read in the background.
+    #[must_use]
+    pub fn is_loading(&self) -> bool {
+        self.rows.cursor.is_some()
+    }
+
+    /// The commit that the split stands on.
+    fn commit_id(&self, version: u64) -> CommitId {
+        CommitId { epoch: self.token.epoch, nonce: self.token.nonce, version }
+    }
+}

@@ -30,6 +30,8 @@ pub(crate) struct Blueprint {
     pub(crate) stages: Vec<StagePlan>,
     /// Whether results depend on nothing but the set of the records, as long as none is late.
     pub(crate) order_free: bool,
+    /// Whether rows are dropped when their time is over, and when that is makes no difference.
+    pub(crate) forgets: bool,
 }
 
 /// One stage: an entry of the machine.
@@ -51,7 +53,8 @@ impl Blueprint {
             n_sources: J::TOPOLOGY.sources().count(),
             stages: Vec::new(),
             // A running aggregate gives a result with each record, in whatever order they come.
-            order_free: !J::TOPOLOGY.nodes.iter().any(|node| node.text.contains("running")),
+            forgets: J::TOPOLOGY.nodes.iter().any(|node| node.kind == "running" && node.text.contains("ttl")),
+            order_free: !J::TOPOLOGY.nodes.iter().any(|node| node.kind == "running"),
         };
         let ports = Json::default();
         let machine = (blueprint.sharded)(Sharded { n_queues: Vec::new() }, ports.clone(), settings.clone())?;

@@ -59,6 +59,10 @@ pub(crate) fn tiny(inputs: Vec<super::plan::Input>, blueprint: &Blueprint) -> Ru
         idle_after_ms: None,
         latest: false,
         n_before: inputs.len(),
+        copied: false,
+        page_rows: usize::MAX,
+        most_waiting: usize::MAX,
+        most_uncommitted: u64::MAX,
     };
     RunPlan { seed: 0, schedule: 0, shape, inputs, faults: Vec::new() }
 }
@@ -82,7 +86,7 @@ pub(crate) fn explore(
             let hash = world.state_hash();
             let known = seen.get(&hash).copied();
             let choices = if known.is_some() { Vec::new() } else { world.choices() };
-            if choices.is_empty() && known.is_none() {
+            if known.is_none() && world.is_quiet() {
                 world.conclude();
                 ends.insert(world.durable_hash());
             }

@@ -3,6 +3,9 @@
 use super::blueprint::Blueprint;
 use super::random::{Random, mix};
 
+/// When runs begin, by the clock of records and by those of instances.
+pub(crate) const EPOCH_MS: i64 = 1_700_000_000_000;
+
 /// What can go wrong, or simply happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
@@ -44,6 +47,8 @@ pub(crate) enum Fault {
     Grow,
     /// A message of an earlier life of the job lies in a queue.
     Stranger,
+    /// An instance loses its memory and its local store.
+    DiskLost,
     /// The log loses the newest message of a shuffle queue: readers must notice.
     TailLost,
 }
@@ -63,6 +68,8 @@ pub(crate) struct Input {
     /// Which of the port's queues, as a number to be taken modulo how many there are.
     pub(crate) queue: usize,
     pub(crate) json: String,
+    /// When the broker will have stored it.
+    pub(crate) stored_ms: i64,
 }
 
 /// The shape of a fleet.
@@ -79,6 +86,12 @@ pub(crate) struct Shape {
     pub(crate) latest: bool,
     /// How many records lie there when the job begins.
     pub(crate) n_before: usize,
+    /// Instances keep copies of the rows of their splits.
+    pub(crate) copied: bool,
+    /// How many rows a page of the background load has at the most.
+    pub(crate) page_rows: usize,
+    pub(crate) most_waiting: usize,
+    pub(crate) most_uncommitted: u64,
 }
 
 /// A whole run.
@@ -131,6 +144,10 @@ impl RunPlan {
             idle_after_ms: idle.then(|| 20 + random.below(60) as u64),
             latest,
             n_before: if latest { random.below(n_records / 2) } else { random.below(4) },
+            copied: random.percent(60),
+            page_rows: 1 + random.below(6),
+            most_waiting: if random.percent(50) { 4_096 } else { 2 + random.below(12) },
+            most_uncommitted: if random.percent(50) { 10_000 } else { 4 + random.below(12) as u64 },
         };
         let inputs = inputs(&mut random, blueprint, limits, generators, n_records)?;
         let faults = if limits.no_faults { Vec::new() } else { faults(&mut random, n_records) };
@@ -145,7 +162,7 @@ fn inputs(
     generators: &[Option<Generator>],
     n_records: usize,
 ) -> Result<Vec<Input>, String> {
-    let mut clock_ms = 1_700_000_000_000_i64;
+    let mut clock_ms = EPOCH_MS;
     let mut inputs = Vec::with_capacity(n_records);
     for _ in 0..n_records {
         // Now and then time stands still, and now and then it leaps over several windows.
@@ -164,7 +181,7 @@ fn inputs(
             }
             _ => return Err(format!("the job has no port {port}")),
         };
-        inputs.push(Input { port, queue, json });
+        inputs.push(Input { port, queue, json, stored_ms: clock_ms });
     }
     Ok(inputs)
 }
@@ -186,7 +203,7 @@ fn faults(random: &mut Random, n_records: usize) -> Vec<Planned> {
 fn planned(random: &mut Random, span: usize) -> Planned {
     let step = random.below(span) as u32;
     let length = 5 + random.below(span / 4) as u32;
-    let fault = match random.below(32) {
+    let fault = match random.below(36) {
         0..3 => Fault::Crash,
         3..6 => Fault::Pause(length),
         6..10 => Fault::Take,
@@ -204,7 +221,8 @@ fn planned(random: &mut Random, span: usize) -> Planned {
         25..27 => Fault::FailOver,
         27 => Fault::Retention,
         28 => Fault::Grow,
-        29..31 => Fault::Upgrade,
+        29..32 => Fault::Upgrade,
+        32..34 => Fault::DiskLost,
         _ => Fault::Stranger,
     };
     Planned { step, fault, pick: random.next() }

@@ -16,7 +16,7 @@ use crate::protocol::frame::{Frame, Item};
 use crate::protocol::ids::{Stage, Target, Topic};
 use crate::protocol::reader::{Accepted, Reader, ReaderState};
 use crate::protocol::snapshot::{Counters, Snapshot};
-use crate::protocol::worker::{ROWS, Role};
+use crate::protocol::worker::{Message, Role, rows_of};
 use crate::store::{Delta, Store};
 use crate::time::UNTIMED;
 
@@ -57,10 +57,10 @@ pub(crate) struct State {
 
 impl State {
     /// The state that a snapshot and its rows hold.
-    pub(crate) fn of(snapshot: &Snapshot, rows: &Rows) -> Self {
+    pub(crate) fn of(snapshot: &Snapshot, rows: u64) -> Self {
         let numbers = snapshot.senders.iter().map(|(target, sender)| (*target, sender.next));
         Self {
-            rows: rows.sum,
+            rows,
             reader: reader_hash(&snapshot.reader),
             numbers: numbers_hash(numbers),
             counters: snapshot.counters,
@@ -166,7 +166,7 @@ impl Reference {
         self.offset = offset;
         bug::without(|| {
             // What the machine says of an empty store.
-            let _ = self.machine.new_split(&Rows::default(), ROWS);
+            let _ = self.machine.new_split(&Rows::default(), &rows_of(self.role.split));
             self.record();
         });
     }
@@ -236,7 +236,7 @@ impl Reference {
             let Some(message) = queue.messages.get(at) else { return };
             match queue.frames.get(at) {
                 Some(Some(frame)) => self.take_frame(frame),
-                _ => self.take_raw(&message.body),
+                _ => self.take_raw(message),
             }
             if self.gap.is_none() {
                 self.offset += 1;
@@ -245,11 +245,11 @@ impl Reference {
         });
     }
 
-    fn take_raw(&mut self, body: &[u8]) {
+    fn take_raw(&mut self, message: &Message) {
         if std::mem::take(&mut self.idle) {
             self.tell(&Item::Active);
         }
-        let batch = RawBatch::of(body, 0, self.offset);
+        let batch = RawBatch::stored(&message.body, 0, self.offset, message.stored_ms);
         self.counters.records_in += 1;
         self.machine.feed(self.entry(), Batch::Raw { batch: &batch, from: 0, stop_on_reject: false });
         self.gather();
@@ -327,7 +327,7 @@ impl Reference {
     /// Keeps the state at this place.
     fn record(&mut self) {
         let mut delta = Delta::new();
-        let _ = self.machine.checkpoint(&mut delta, ROWS);
+        let _ = self.machine.checkpoint(&mut delta, &rows_of(self.role.split));
         let _ = self.rows.commit(&delta);
         let numbers = self.out.iter().map(|(target, out)| (*target, out.items.len() as u64 + 1));
         let state = State {

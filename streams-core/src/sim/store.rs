@@ -2,6 +2,9 @@
 //! operators. Transactions are whole or not at all, unless a bug is planted.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -9,6 +12,7 @@ use super::random::mix;
 use crate::bug::{Bug, planted};
 use crate::error::StateError;
 use crate::protocol::ids::Token;
+use crate::store::backing::{Backing, Row};
 use crate::store::{Delta, Store, Visit, Write, prefix};
 
 /// Rows with a hash over their set, kept up to date with every write.
@@ -53,6 +57,22 @@ impl Rows {
     }
 }
 
+impl Rows {
+    /// A hash over the rows under a prefix.
+    pub(crate) fn sum_of(&self, prefix: &[u8]) -> u64 {
+        let rows = self.rows.range(prefix::range(prefix));
+        rows.fold(0, |sum, (key, value)| sum.wrapping_add(row_hash(key, value)))
+    }
+
+    /// At most `n` rows behind `after`, and whether there are more.
+    pub(crate) fn page(&self, after: &[u8], n: usize) -> (Vec<Row>, bool) {
+        let behind = (Bound::Excluded(after.to_vec()), Bound::Unbounded);
+        let mut rows = self.rows.range(behind);
+        let page = rows.by_ref().take(n).map(|(key, value)| (key.clone(), value.clone())).collect();
+        (page, rows.next().is_some())
+    }
+}
+
 impl Store for Rows {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StateError> {
         Ok(self.rows.get(key).cloned())
@@ -68,10 +88,19 @@ impl Store for Rows {
     }
 }
 
+/// What a reader of a split's rows looks at.
+#[derive(Debug, Default)]
+struct Shared {
+    token: Option<Token>,
+    rows: Rows,
+}
+
 /// One split's part of the store.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct SplitRow {
-    pub(crate) token: Option<Token>,
+    shared: Arc<Mutex<Shared>>,
+    /// By version: who committed it, and a hash over the rows that it left.
+    history: BTreeMap<u64, (Token, u64)>,
     /// The tokens that the raises since the last commit replaced: a failover may bring them back.
     undo: Vec<Option<Token>>,
     n_raises: u64,
@@ -80,7 +109,58 @@ pub(crate) struct SplitRow {
     clean: bool,
     /// The encoded snapshot.
     pub(crate) snapshot: Option<Vec<u8>>,
-    pub(crate) rows: Rows,
+}
+
+/// The rows of a split, read by the owner of a token.
+struct Reads {
+    shared: Arc<Mutex<Shared>>,
+    token: Token,
+    away: Arc<AtomicBool>,
+}
+
+impl Reads {
+    fn open(&self) -> Result<MutexGuard<'_, Shared>, StateError> {
+        if self.away.load(Ordering::Relaxed) {
+            return Err(StateError::Away("the store is away".to_owned()));
+        }
+        let shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if shared.token != Some(self.token) && !planted(Bug::LoadNotVerified) && !planted(Bug::NoNonce) {
+            return Err(StateError::Fenced);
+        }
+        Ok(shared)
+    }
+}
+
+impl Backing for Reads {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StateError> {
+        self.open()?.rows.get(key)
+    }
+
+    fn range(&self, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<(), StateError> {
+        let shared = self.open()?;
+        let mut rows = shared.rows.rows.range(from.to_vec()..to.to_vec());
+        rows.try_for_each(|(key, value)| visit(key, value))
+    }
+}
+
+/// Rows that were read once: where a bug is planted.
+struct Copied(Rows);
+
+impl Backing for Copied {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StateError> {
+        self.0.get(key)
+    }
+
+    fn range(&self, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<(), StateError> {
+        self.0.rows.range(from.to_vec()..to.to_vec()).try_for_each(|(key, value)| visit(key, value))
+    }
+}
+
+impl Rows {
+    /// These rows, whatever becomes of the store.
+    pub(crate) fn fixed(self) -> Box<dyn Backing> {
+        Box::new(Copied(self))
+    }
 }
 
 /// A transaction as it reaches the store.
@@ -94,15 +174,56 @@ pub(crate) struct Transaction {
 }
 
 impl SplitRow {
+    fn open(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn token(&self) -> Option<Token> {
+        self.open().token
+    }
+
+    /// The rows as they are now.
+    pub(crate) fn rows(&self) -> Rows {
+        self.open().rows.clone()
+    }
+
+    /// A hash over the rows.
+    pub(crate) fn sum(&self) -> u64 {
+        self.open().rows.sum
+    }
+
+    /// Access for the owner of `token`; `None` where it does not stand.
+    pub(crate) fn reads(&self, token: Token, away: &Arc<AtomicBool>) -> Option<Box<dyn Backing>> {
+        self.stands(token).then(|| {
+            let (shared, away) = (Arc::clone(&self.shared), Arc::clone(away));
+            Box::new(Reads { shared, token, away }) as Box<dyn Backing>
+        })
+    }
+
+    /// At most `n` rows behind `after` for the owner of `token`.
+    pub(crate) fn page(&self, token: Token, after: &[u8], n: usize) -> Option<(Vec<Row>, bool)> {
+        self.stands(token).then(|| self.open().rows.page(after, n))
+    }
+
+    fn stands(&self, token: Token) -> bool {
+        self.token() == Some(token) || planted(Bug::LoadNotVerified) || planted(Bug::NoNonce)
+    }
+
+    /// Who made a version, and a hash over its rows.
+    pub(crate) fn commit_of(&self, version: u64) -> Option<(Token, u64)> {
+        self.history.get(&version).copied()
+    }
+
     /// Raises the token; `None` where other code did not leave the split clean.
     pub(crate) fn raise(&mut self, fingerprint: u64, salt: u64) -> Option<Token> {
-        if self.token.is_some() && self.fingerprint != fingerprint && !self.clean {
+        if self.token().is_some() && self.fingerprint != fingerprint && !self.clean {
             return None;
         }
         self.n_raises += 1;
         let nonce = mix(self.n_raises, salt);
-        let token = Token { epoch: self.token.map_or(0, |token| token.epoch) + 1, nonce };
-        self.undo.push(self.token.replace(token));
+        let token = Token { epoch: self.token().map_or(0, |token| token.epoch) + 1, nonce };
+        let before = self.open().token.replace(token);
+        self.undo.push(before);
         self.fingerprint = fingerprint;
         self.clean = false;
         Some(token)
@@ -110,24 +231,24 @@ impl SplitRow {
 
     /// The code of the last owner.
     pub(crate) fn code(&self) -> Option<u64> {
-        self.token.is_some().then_some(self.fingerprint)
+        self.token().is_some().then_some(self.fingerprint)
     }
 
     /// Whether the split goes to other code with this raise.
     pub(crate) fn changes_code(&self, fingerprint: u64) -> bool {
-        self.token.is_some() && self.fingerprint != fingerprint
+        self.token().is_some() && self.fingerprint != fingerprint
     }
 
     /// A number for what it holds.
     pub(crate) fn hash(&self) -> u64 {
-        let token = self.token.map_or(0, |token| mix(token.epoch, token.nonce));
+        let token = self.token().map_or(0, |token| mix(token.epoch, token.nonce));
         let snapshot = self.snapshot.as_deref().map_or(0, |bytes| xxh3_64_with_seed(bytes, 1));
-        mix(mix(token, self.version) ^ snapshot, self.rows.sum)
+        mix(mix(token, self.version) ^ snapshot, self.sum())
     }
 
     /// Whether token and version are those that the transaction expects.
     pub(crate) fn matches(&self, transaction: &Transaction) -> bool {
-        let token = self.token.is_some_and(|token| {
+        let token = self.token().is_some_and(|token| {
             token == transaction.token || (planted(Bug::NoNonce) && token.epoch == transaction.token.epoch)
         });
         token && (self.version == transaction.version || planted(Bug::NoVersion))
@@ -139,14 +260,18 @@ impl SplitRow {
         self.undo.clear();
         self.clean = transaction.clean;
         self.snapshot = Some(transaction.snapshot.clone());
-        self.rows.apply(&transaction.delta, n);
+        let mut shared = self.open();
+        shared.rows.apply(&transaction.delta, n);
+        let sum = shared.rows.sum;
+        drop(shared);
+        self.history.insert(self.version, (transaction.token, sum));
     }
 
     /// A failover to a replica that had not heard of the newest raise.
     pub(crate) fn fail_over(&mut self) -> bool {
         match self.undo.pop() {
             Some(before) => {
-                self.token = before;
+                self.open().token = before;
                 true
             }
             None => false,

@@ -4,10 +4,13 @@
 //! record is produced, a fault strikes. A crash may therefore fall between any effect and its answer.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::blueprint::Blueprint;
+use super::local::LocalStore;
 use super::log::Log;
-use super::plan::{Fault, RunPlan};
+use super::plan::{EPOCH_MS, Fault, RunPlan};
 use super::random::{Random, mix};
 use super::reference::Reference;
 use super::report::{Tally, Trace, Violation};
@@ -16,12 +19,15 @@ use crate::protocol::frame::Frame;
 use crate::protocol::ids::{Incarnation, Split, Stage, Target, Token, Topic};
 use crate::protocol::snapshot::Snapshot;
 use crate::protocol::worker::{Action, CommitOutcome, Event, Failed, Role, Stop, Worker};
+use crate::store::backing::{Backing, Row};
+use crate::store::local::Marks;
 
 mod check;
 pub(crate) mod choices;
 mod faults;
 mod finish;
 mod perform;
+mod rows;
 mod schedule;
 
 /// The life of the job.
@@ -38,10 +44,18 @@ pub(crate) struct SplitPlace {
 #[derive(Debug, Default)]
 struct Instance {
     clock_ms: u64,
+    /// Its disk.
+    local: LocalStore,
     /// It stands still until this step.
     paused_until: u32,
     /// It runs newer code.
     is_new: bool,
+}
+
+impl Instance {
+    fn new() -> Self {
+        Self { clock_ms: EPOCH_MS as u64, ..Self::default() }
+    }
 }
 
 /// A worker and what the world knows of it.
@@ -62,6 +76,7 @@ struct Slot {
 struct Op {
     worker: u32,
     split: usize,
+    instance: usize,
     action: Action,
     /// Only where a bug is planted: the rows as they were when the split was about to be taken.
     early: Option<Box<Rows>>,
@@ -75,12 +90,35 @@ enum Answer {
     Refused,
     Row(Option<(u64, Vec<u8>)>),
     Resolved(u64),
-    Loaded(Box<Rows>),
-    Polled { from: u64, n: usize, min: u64, max: u64, before: Option<u64>, closed: bool, fresh: bool },
-    Sent { target: Target, offset: Option<u64> },
-    Tailed { target: Target, last: u64 },
+    Loaded(Box<dyn Backing>),
+    Paged(Vec<Row>, bool),
+    Fenced,
+    Marks(Marks),
+    /// The instance's rows, to be read.
+    Copied,
+    LocalDone,
+    Polled {
+        from: u64,
+        n: usize,
+        min: u64,
+        max: u64,
+        before: Option<u64>,
+        closed: bool,
+        fresh: bool,
+    },
+    Sent {
+        target: Target,
+        offset: Option<u64>,
+    },
+    Tailed {
+        target: Target,
+        last: u64,
+    },
     Committed(CommitOutcome),
-    Observed { token: Token, version: u64 },
+    Observed {
+        token: Token,
+        version: u64,
+    },
     Failed(Failed),
 }
 
@@ -122,6 +160,8 @@ pub(crate) struct World<'a> {
     /// Faults that wait for their next victim.
     armed: Vec<Fault>,
     store_away_until: u32,
+    /// As the rows' readers see it.
+    store_away: Arc<AtomicBool>,
     log_away_until: u32,
     /// Whether something happened that may leave an output twice in its topic.
     doubtful: bool,
@@ -161,7 +201,7 @@ impl<'a> World<'a> {
             index: BTreeMap::new(),
             references: Vec::new(),
             source_queues: plan.shape.source_queues.clone(),
-            instances: (0..plan.shape.n_instances).map(|_| Instance::default()).collect(),
+            instances: (0..plan.shape.n_instances).map(|_| Instance::new()).collect(),
             slots: BTreeMap::new(),
             next_worker: 0,
             ops: Vec::new(),
@@ -176,6 +216,7 @@ impl<'a> World<'a> {
             next_fault: 0,
             armed: Vec::new(),
             store_away_until: 0,
+            store_away: Arc::default(),
             log_away_until: 0,
             doubtful: false,
             lossy: false,
@@ -250,6 +291,9 @@ impl<'a> World<'a> {
             fingerprint: 1,
             idle_after_ms: stage.upstream.is_empty().then_some(self.plan.shape.idle_after_ms).flatten(),
             settle_ms: 2_000,
+            copied: self.plan.shape.copied,
+            most_waiting: self.plan.shape.most_waiting,
+            most_uncommitted: self.plan.shape.most_uncommitted,
         }
     }
 
@@ -267,6 +311,7 @@ impl<'a> World<'a> {
             self.step += 1;
             self.tally.steps += 1;
             self.strike();
+            self.store_away.store(self.step < self.store_away_until, Ordering::Relaxed);
             self.act();
             if self.quiet_since.is_none() && self.is_calm() {
                 self.calm();
@@ -307,12 +352,17 @@ impl<'a> World<'a> {
     /// Starts a worker on an instance.
     fn take(&mut self, split: usize, instance: usize) {
         let place = self.place_of(split);
+        // An instance ends a worker before it begins with another one for the same split (rule 18).
+        let own = |slot: &Slot| slot.split == split && slot.instance == instance;
+        if self.plan.shape.copied && self.slots.values().any(own) {
+            return;
+        }
         let others = self.slots.values().filter(|slot| slot.split == split).count();
         if others > 0 {
             self.tally.zombies += 1;
             self.doubtful = true;
         }
-        if self.rows.get(split).is_some_and(|row| row.token.is_some()) {
+        if self.rows.get(split).is_some_and(|row| row.token().is_some()) {
             self.tally.takeovers += 1;
         }
         let worker = self.next_worker;
@@ -334,7 +384,7 @@ impl<'a> World<'a> {
             history: 0,
         };
         self.slots.insert(worker, slot);
-        self.enqueue(worker, split, &mut actions);
+        self.enqueue(worker, split, instance, &mut actions);
         self.actions = actions;
     }
 
@@ -354,12 +404,12 @@ impl<'a> World<'a> {
         let mut actions = std::mem::take(&mut self.actions);
         let tick = self.tick();
         if let Some(slot) = self.slots.get_mut(&worker) {
-            let split = slot.split;
+            let (split, own) = (slot.split, slot.instance);
             if let Some(instance) = self.instances.get_mut(slot.instance) {
                 instance.clock_ms += tick;
                 slot.worker.step(event, instance.clock_ms, &mut actions);
             }
-            self.enqueue(worker, split, &mut actions);
+            self.enqueue(worker, split, own, &mut actions);
         }
         self.actions = actions;
     }
@@ -369,7 +419,7 @@ impl<'a> World<'a> {
         if self.budget.is_some() { 1 } else { 1 + self.random.below(4) as u64 }
     }
 
-    fn enqueue(&mut self, worker: u32, split: usize, actions: &mut Vec<Action>) {
+    fn enqueue(&mut self, worker: u32, split: usize, instance: usize, actions: &mut Vec<Action>) {
         for action in actions.drain(..) {
             match action {
                 Action::Stop(why) => self.stopped(worker, split, &why),
@@ -381,7 +431,8 @@ impl<'a> World<'a> {
                 action => {
                     let early = self.early_rows(split, &action);
                     let hash = self.budget.map_or(0, |_| choices::action_hash(&action, split));
-                    self.ops.push(Op { worker, split, action, early, hash });
+                    self.check_bounds(worker, &action);
+                    self.ops.push(Op { worker, split, instance, action, early, hash });
                 }
             }
         }

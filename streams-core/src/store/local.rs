@@ -44,8 +44,9 @@ pub struct Marks {
 
 /// A store whose commits take two steps, for each split on its own.
 ///
-/// Call grammar, per split: `load`\* until complete, then (`prepare` (`promote` | `discard`))\*; `forget` at
-/// any time. Between `prepare` and its end `get` and `scan` see the rows from before. Each call is atomic and
+/// Call grammar, per split: (`load` | `prepare` (`promote` | `discard`))\*; `forget` at any time. Pages are loaded
+/// in the order of their keys, each read behind the last commit that was promoted; the first `load` says that the
+/// copy has begun, and without one it counts as complete. Between `prepare` and its end `get` and `scan` see the rows from before. Each call is atomic and
 /// durable when it returns `Ok`; after an `Err` the store is dropped and opened again.
 ///
 /// Keys are the caller's, whole, as in [`Store::commit`]; splits must not share keys. Plain commits are for

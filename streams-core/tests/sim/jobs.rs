@@ -41,6 +41,33 @@ pub(crate) fn stateless(flows: Stream<Flow>) -> Stream<Flow> {
     flows.filter(|f| f.out_flow != 1).map(|f| Flow { out_flow: f.out_flow * 2, ..f })
 }
 
+/// A result with each record; hosts are forgotten.
+#[stream_job]
+pub(crate) fn so_far(flows: Stream<Flow>) -> Stream<Total> {
+    flows
+        .event_time(|f| f.at, out_of_order(secs(5)))
+        .key_by(|f| f.host.clone())
+        .running(ttl(secs(20)))
+        .aggregate(Total { host: key(), from: max(|f| f.at), total: sum(|f| f.out_flow), count: count() })
+}
+
+/// Event time has a bound, which some records do not keep.
+#[stream_job]
+pub(crate) fn bounded(flows: Stream<Flow>) -> Stream<Total> {
+    flows
+        .event_time(|f| f.at, out_of_order(secs(5)).at_most_ahead(secs(10)))
+        .key_by(|f| f.host.clone())
+        .window(tumbling(secs(10)))
+        .aggregate(Total { host: key(), from: window_start(), total: sum(|f| f.out_flow), count: count() })
+}
+
+/// Records of it: one in ten lies far ahead.
+pub(crate) fn ahead(random: u64, at: i64) -> String {
+    let ahead = if random.is_multiple_of(10) { 3_600_000 } else { 0 };
+    let host = random / 16 % 4;
+    format!(r#"{{"host":"h{host}","out_flow":{},"at":{}}}"#, random % 5, at + ahead)
+}
+
 /// Two shuffles: totals per host, then per second.
 #[stream_job]
 pub(crate) fn two_shuffles(flows: Stream<Flow>) -> Stream<Busy> {

@@ -2,7 +2,7 @@
 
 use streams_core::sim::sim;
 
-use crate::jobs::{late, stateless, traffic, two_shuffles, union_of_two};
+use crate::jobs::{ahead, bounded, late, so_far, stateless, traffic, two_shuffles, union_of_two};
 use crate::{seeds, show};
 
 #[test]
@@ -18,6 +18,16 @@ fn no_shuffle() {
 #[test]
 fn two_shuffles_in_a_row() {
     show("two_shuffles", &sim(two_shuffles).seeds(seeds()).run());
+}
+
+#[test]
+fn a_result_with_each_record() {
+    show("so_far", &sim(so_far).seeds(seeds()).run());
+}
+
+#[test]
+fn event_time_has_a_bound() {
+    show("bounded", &sim(bounded).records_of("flows", ahead).seeds(seeds()).run());
 }
 
 #[test]

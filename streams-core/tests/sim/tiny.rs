@@ -33,8 +33,12 @@ fn one_thing_goes_wrong_in_every_order() {
 /// The search leaves out orders that are said to lead nowhere else: they do not.
 #[test]
 fn the_orders_that_are_left_out_end_where_others_do() {
-    let singles = [budget(0, 0, 0), budget(1, 0, 0), budget(0, 1, 0), budget(0, 0, 1)];
-    for budget in singles.into_iter().chain([budget(1, 0, 1), budget(1, 1, 0)]) {
+    let mut budgets =
+        vec![budget(0, 0, 0), budget(1, 0, 0), budget(0, 1, 0), budget(0, 0, 1), budget(1, 0, 1)];
+    if most() >= 1_000_000 {
+        budgets.push(budget(1, 1, 0));
+    }
+    for budget in budgets {
         let reduced = explore(2, budget);
         let every = explore(2, Budget { every_order: true, ..budget });
         assert!(reduced.complete && every.complete);

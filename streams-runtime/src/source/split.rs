@@ -11,6 +11,7 @@
 use std::io::{self, BufRead, Read};
 
 use streams_core::batch::{RawBatch, RawRecord};
+use streams_core::time::UNTIMED;
 
 use super::{BATCH_BYTES, BATCH_RECORDS, MAX_RECORD_BYTES, Position};
 use crate::codec::decode::{TOO_LONG, split_fields};
@@ -201,6 +202,7 @@ impl Splitter {
             end: narrow(end),
             line: at.line,
             offset: at.offset,
+            stored_ms: UNTIMED,
         }))
     }
 

@@ -1,6 +1,6 @@
 //! Committing: by compare-and-set on token and version, whole or not at all, whatever happens on the way.
 
-use super::{Action, Phase, ROWS, Stop, Worker};
+use super::{Action, Phase, Stop, Worker, rows_of};
 use crate::bug::{Bug, planted};
 use crate::protocol::ids::Token;
 use crate::protocol::sender::Sender;
@@ -51,7 +51,7 @@ impl Worker {
 
     /// Begins a commit if everything that may leave is stored (condition C3), or waits.
     pub(super) fn try_commit(&mut self, actions: &mut Vec<Action>) {
-        if self.commit.is_some() {
+        if self.commit.is_some() || self.rows_are_busy() {
             return;
         }
         if planted(Bug::CommitBeforeAcks) {
@@ -74,11 +74,13 @@ impl Worker {
     }
 
     pub(super) fn begin_commit(&mut self, clean: bool, actions: &mut Vec<Action>) {
-        let mut delta = Delta::new();
-        if let Err(error) = self.machine.checkpoint(&mut delta, ROWS) {
+        let mut delta = self.unspilled();
+        if let Err(error) = self.machine.checkpoint(&mut delta, &rows_of(self.role.split)) {
             return self.stop(Stop::Broken(error.to_string()), actions);
         }
+        self.uncommitted = 0;
         let snapshot = Box::new(Snapshot {
+            owner: Some(self.token),
             offset: self.offset,
             last_id: self.last_id,
             reader: if planted(Bug::HighOutsideSnapshot) { Default::default() } else { self.reader.state() },
@@ -87,11 +89,18 @@ impl Worker {
             ended: self.ended,
             counters: self.counters(),
         });
+        // Order: what is written here first is either promoted or discarded at the next start; the other way
+        // round the copy would miss a commit (rule 16).
+        if self.role.copied {
+            self.prepare(&delta, actions);
+        }
         self.commit = Some(Pending { snapshot, delta, clean });
-        self.ask_commit(actions);
+        if !self.role.copied {
+            self.ask_commit(actions);
+        }
     }
 
-    fn ask_commit(&mut self, actions: &mut Vec<Action>) {
+    pub(super) fn ask_commit(&mut self, actions: &mut Vec<Action>) {
         let Some(Pending { snapshot, delta, clean }) = self.commit.clone() else { return };
         actions.push(Action::Commit { token: self.token, version: self.version, snapshot, delta, clean });
     }
@@ -115,9 +124,6 @@ impl Worker {
             }
             return self.stop(Stop::Fenced, actions);
         }
-        if self.phase == Phase::Verifying {
-            return self.start(actions);
-        }
         if version == self.version + 1 {
             self.commit_is_done(actions);
         } else {
@@ -136,12 +142,17 @@ impl Worker {
         for sender in self.senders.values_mut() {
             sender.release();
         }
+        self.promote(actions);
         if self.phase == Phase::Zero {
             return self.start(actions);
         }
         actions.push(Action::Report { offset: self.offset });
         if self.revoked && done.clean {
-            self.stop(Stop::Released, actions);
+            if self.rows_are_busy() {
+                self.released = true;
+            } else {
+                self.stop(Stop::Released, actions);
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Running: messages into the machine, results into the senders.
 
-use super::{Action, Phase, Poll, Stop, Worker};
+use super::{Action, Message, Phase, Poll, Stop, Worker, copy};
 use crate::batch::{Batch, RawBatch};
 use crate::bug::{Bug, planted};
 use crate::effects::Run;
@@ -21,22 +21,34 @@ impl Worker {
             return;
         }
         self.now_ms = now_ms;
+        if let Err(stop) = self.feed_all(&poll, now_ms) {
+            return self.stop(stop, actions);
+        }
+        // What is in no commit is in memory alone, so memory asks for one (rule 16).
+        self.wants_checkpoint |= self.uncommitted >= self.role.most_uncommitted;
+        if planted(Bug::DirtySpill) {
+            self.spill(actions);
+        }
+    }
+
+    fn feed_all(&mut self, poll: &Poll<'_>, now_ms: u64) -> Result<(), Stop> {
         for message in poll.messages {
             if self.is_source() {
-                self.feed_raw(&message.body);
-            } else if let Err(stop) = self.feed_frame(&message.body) {
-                return self.stop(stop, actions);
+                self.feed_raw(message)?;
+            } else {
+                self.feed_frame(&message.body)?;
             }
             self.offset += 1;
             self.last_id = Some(message.id);
         }
         if self.is_source() {
-            self.rest(&poll, now_ms);
+            self.rest(poll, now_ms)?;
         }
         if let Some(at_ms) = self.postponed_ms.take() {
             self.machine.watermark(self.entry(), at_ms);
-            self.gather();
+            self.gather()?;
         }
+        Ok(())
     }
 
     pub(super) fn is_source(&self) -> bool {
@@ -48,14 +60,24 @@ impl Worker {
     }
 
     /// A message of a source topic is one record.
-    fn feed_raw(&mut self, body: &[u8]) {
+    fn feed_raw(&mut self, message: &Message) -> Result<(), Stop> {
         if std::mem::take(&mut self.idle) {
             self.tell(&Item::Active, false);
         }
-        let batch = RawBatch::of(body, 0, self.offset);
-        self.counters.records_in += 1;
+        // Whoever reads the message again finds the same time, which is why no clock is asked (rule 9).
+        let stored_ms = match planted(Bug::BoundByClock) {
+            true => i64::try_from(self.now_ms).unwrap_or(i64::MAX),
+            false => message.stored_ms,
+        };
+        let batch = RawBatch::stored(&message.body, 0, self.offset, stored_ms);
+        self.count_in();
         self.machine.feed(self.entry(), Batch::Raw { batch: &batch, from: 0, stop_on_reject: false });
-        self.gather();
+        self.gather()
+    }
+
+    fn count_in(&mut self) {
+        self.counters.records_in += 1;
+        self.uncommitted += 1;
     }
 
     /// A message of a shuffle topic is a frame.
@@ -72,40 +94,39 @@ impl Worker {
                 }
                 Accepted::Watermark(at_ms) => self.machine.watermark(entry, at_ms),
                 Accepted::Record(bytes) => {
-                    self.counters.records_in += 1;
+                    self.count_in();
                     // The watermark stands in front of it, as a step of its own.
                     self.machine.feed(entry, Batch::Encoded(&[(UNTIMED, bytes)]));
                 }
                 Accepted::AllIdle => {
-                    self.gather();
+                    self.gather()?;
                     self.tell(&Item::Idle, false);
                 }
                 Accepted::Awake => {
-                    self.gather();
+                    self.gather()?;
                     self.tell(&Item::Active, false);
                 }
-                Accepted::AllEnded => self.finish(),
+                Accepted::AllEnded => self.finish()?,
             }
         }
-        self.gather();
-        Ok(())
+        self.gather()
     }
 
     /// A source that has been read to its end: it may have ended, or be idle.
-    fn rest(&mut self, poll: &Poll<'_>, now_ms: u64) {
+    fn rest(&mut self, poll: &Poll<'_>, now_ms: u64) -> Result<(), Stop> {
         let at_end = (poll.fresh || planted(Bug::IdleByTimer)) && self.offset == poll.max;
         if !at_end || !poll.messages.is_empty() {
             self.quiet_since_ms = None;
         }
         if !at_end || self.ended {
-            return;
+            return Ok(());
         }
         if poll.closed {
             return self.finish();
         }
         // Idle is declared when two fresh looks, this far apart, found nothing: the time in which this process
         // did not run is no idleness of the queue. The mark is held: it leaves after the commit that has it.
-        let Some(idle_after_ms) = self.role.idle_after_ms else { return };
+        let Some(idle_after_ms) = self.role.idle_after_ms else { return Ok(()) };
         let since_ms = *self.quiet_since_ms.get_or_insert(now_ms);
         if !self.idle && now_ms.saturating_sub(since_ms) >= idle_after_ms {
             self.idle = true;
@@ -116,15 +137,17 @@ impl Worker {
             }
             self.wants_checkpoint = true;
         }
+        Ok(())
     }
 
     /// Nothing will come in any more: what waits for more fires, and the stages behind are told.
-    fn finish(&mut self) {
+    fn finish(&mut self) -> Result<(), Stop> {
         self.machine.end(self.entry());
-        self.gather();
+        self.gather()?;
         self.tell(&Item::End, false);
         self.ended = true;
         self.wants_checkpoint = true;
+        Ok(())
     }
 
     /// Tells every queue of every downstream stage.
@@ -138,7 +161,11 @@ impl Worker {
     }
 
     /// Takes what has gathered at the machine's ends and numbers it.
-    fn gather(&mut self) {
+    fn gather(&mut self) -> Result<(), Stop> {
+        // What was made of rows that could not be read, or that are another owner's by now, must not leave.
+        if let Some(error) = self.machine.failure() {
+            return Err(copy::why(error));
+        }
         let mut effects = std::mem::take(&mut self.effects);
         self.machine.drain(&mut effects);
         self.counters.late += std::mem::take(&mut effects.late);
@@ -160,6 +187,7 @@ impl Worker {
             batch.records = 0;
         }
         self.effects = effects;
+        Ok(())
     }
 
     fn post(&mut self, target: Target, run: &mut Run) {

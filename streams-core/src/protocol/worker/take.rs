@@ -1,12 +1,12 @@
 //! Taking a split: token, row, snapshot 0, rows.
 
-use super::{Action, Phase, Poll, ROWS, Stop, Worker};
+use super::{Action, Local, Phase, Poll, Stop, Worker};
 use crate::bug::{Bug, planted};
 use crate::protocol::ids::{Target, Token, Topic};
 use crate::protocol::reader::Reader;
 use crate::protocol::sender::{Sender, SenderState};
 use crate::protocol::snapshot::Snapshot;
-use crate::store::Store;
+use crate::store::local::CommitId;
 
 impl Worker {
     pub(super) fn raised(&mut self, token: Token, actions: &mut Vec<Action>) {
@@ -18,14 +18,20 @@ impl Worker {
 
     pub(super) fn row(&mut self, row: Option<(u64, Snapshot)>, actions: &mut Vec<Action>) {
         let Some((version, snapshot)) = row else {
-            self.phase = Phase::Resolving;
-            self.ask_start(actions);
+            // A copy that is here all the same is of another life of the job.
+            if self.role.copied {
+                self.phase = Phase::Clearing;
+                actions.push(Action::Local(Local::Forget));
+            } else {
+                self.phase = Phase::Resolving;
+                self.ask_start(actions);
+            }
             return;
         };
         self.version = version;
+        let id = snapshot.owner.map(|Token { epoch, nonce }| CommitId { epoch, nonce, version });
         self.adopt(snapshot);
-        self.phase = Phase::Loading;
-        actions.push(Action::Load);
+        self.find_rows(id, actions);
     }
 
     pub(super) fn resolved(&mut self, offset: u64, actions: &mut Vec<Action>) {
@@ -65,20 +71,6 @@ impl Worker {
     fn targets(&self) -> impl Iterator<Item = Target> + '_ {
         let targets = self.role.targets.iter();
         targets.flat_map(|&(topic, n_queues)| (0..n_queues).map(move |queue| Target { topic, queue }))
-    }
-
-    pub(super) fn loaded(&mut self, store: &dyn Store, actions: &mut Vec<Action>) {
-        if let Err(error) = self.machine.new_split(store, ROWS) {
-            return self.stop(Stop::Broken(error.to_string()), actions);
-        }
-        if planted(Bug::LoadNotVerified) {
-            return self.start(actions);
-        }
-        // Order: rows that were read after another owner committed do not belong to the snapshot that was read
-        // before, and what a machine makes of the two would be sent under numbers that are taken. While the
-        // token stands, nobody else has committed.
-        self.phase = Phase::Verifying;
-        actions.push(Action::Observe);
     }
 
     pub(super) fn ask_start(&self, actions: &mut Vec<Action>) {

@@ -109,10 +109,6 @@ impl<'a> World<'a> {
         }
         choices.extend((0..self.answers.len()).map(Choice::Answer));
         choices.extend((0..self.landings.len()).map(Choice::Land));
-        // When nothing is left but that something goes wrong, the run has ended.
-        if choices.is_empty() {
-            return choices;
-        }
         if budget.crashes > 0 {
             for instance in 0..self.instances.len() {
                 let works = self.slots.values().any(|slot| slot.instance == instance);
@@ -129,6 +125,12 @@ impl<'a> World<'a> {
         choices
     }
 
+    /// Whether nothing is left but that something goes wrong.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let waits = self.ops.iter().any(|op| self.makes_sense(op));
+        !waits && self.answers.is_empty() && self.landings.is_empty()
+    }
+
     /// An action that nobody else can notice and that notices nobody else.
     fn private(&self) -> Option<usize> {
         if self.left().every_order {
@@ -137,11 +139,25 @@ impl<'a> World<'a> {
         self.ops.iter().position(|op| self.is_private(op) && self.makes_sense(op))
     }
 
+    /// Whether an action reads or writes the row of its split; a record does when rows are still being loaded.
+    fn touches_row(&self, op: &Op) -> bool {
+        match op.action {
+            Action::Raise { .. }
+            | Action::Read
+            | Action::Load { .. }
+            | Action::Page { .. }
+            | Action::Commit { .. }
+            | Action::Observe => true,
+            Action::Poll { .. } => self.slots.get(&op.worker).is_some_and(|slot| slot.worker.is_loading()),
+            _ => false,
+        }
+    }
+
     fn is_private(&self, op: &Op) -> bool {
         let budget = self.left();
         let Some(slot) = self.slots.get(&op.worker) else { return false };
         let row = self.rows.get(op.split);
-        let fenced = slot.token.is_some() && row.is_some_and(|row| row.token != slot.token);
+        let fenced = slot.token.is_some() && row.is_some_and(|row| row.token() != slot.token);
         let raises = |other: &Op| other.split == op.split && matches!(other.action, Action::Raise { .. });
         // Nobody can take the split from now on.
         let settled = budget.takeovers == 0
@@ -155,8 +171,12 @@ impl<'a> World<'a> {
         match &op.action {
             Action::Resolve { .. } => true,
             // Nothing comes into a source any more.
-            Action::Poll { .. } => self.log.queue(self.place_of(op.split).place).closed,
-            Action::Read | Action::Load => settled,
+            Action::Poll { .. } => {
+                let reads = self.touches_row(op);
+                self.log.queue(self.place_of(op.split).place).closed && (!reads || (settled && !fenced))
+            }
+            // A worker that finds itself fenced stops, with all that it was about to send.
+            Action::Read | Action::Load { .. } | Action::Page { .. } => settled && !fenced,
             // A token does not come back, and a fenced owner changes nothing.
             Action::Observe => fenced || settled,
             Action::Commit { .. } if fenced => true,
@@ -170,7 +190,7 @@ impl<'a> World<'a> {
                 let read = matches!(target.topic, Topic::Of(_));
                 settled && workers == 1 && budget.crashes == 0 && !lands(*target) && !read
             }
-            Action::Rollback | Action::Report { .. } | Action::Stop(_) => false,
+            Action::Rollback | Action::Local(_) | Action::Report { .. } | Action::Stop(_) => false,
         }
     }
 
@@ -197,7 +217,7 @@ impl<'a> World<'a> {
                 if at < self.ops.len() {
                     let op = self.ops.remove(at);
                     self.moved.instances.extend(self.slots.get(&op.worker).map(|slot| slot.instance));
-                    if matches!(op.action, Action::Commit { .. } | Action::Raise { .. }) {
+                    if self.touches_row(&op) {
                         self.moved.rows.insert(op.split);
                     }
                     self.complete(op);
@@ -206,7 +226,7 @@ impl<'a> World<'a> {
             Choice::Answer(at) => {
                 if at < self.answers.len() {
                     let (worker, answer) = self.answers.remove(at);
-                    self.hear(worker, &answer);
+                    self.hear(worker, answer);
                 }
             }
             Choice::Land(at) => self.land_at(at),
@@ -243,7 +263,7 @@ impl<'a> World<'a> {
             return;
         }
         if let Some((_, answer)) = self.answers.pop() {
-            self.hear(worker, &answer);
+            self.hear(worker, answer);
         }
     }
 
@@ -255,12 +275,13 @@ impl<'a> World<'a> {
     }
 
     /// An answer arrives; whoever has read something takes a checkpoint.
-    fn hear(&mut self, worker: u32, answer: &Answer) {
+    fn hear(&mut self, worker: u32, answer: Answer) {
         if let Some(slot) = self.slots.get_mut(&worker) {
-            slot.history = mix(slot.history, answer_hash(answer));
+            slot.history = mix(slot.history, answer_hash(&answer));
         }
+        let has_read = matches!(answer, Answer::Polled { n: 1.., .. });
         self.answer(worker, answer);
-        if matches!(answer, Answer::Polled { n: 1.., .. }) {
+        if has_read {
             self.tell(worker, Event::CheckPoint);
         }
     }
@@ -329,7 +350,10 @@ pub(super) fn action_hash(action: &Action, split: usize) -> u64 {
         Action::Raise { .. } => (1, 0),
         Action::Read => (2, 0),
         Action::Resolve { .. } => (3, 0),
-        Action::Load => (4, 0),
+        Action::Load { .. } => (4, 0),
+        Action::Page { after, .. } => (13, xxh3_64_with_seed(after, 0)),
+        // The search is through instances without a store of their own.
+        Action::Local(_) => (14, 0),
         Action::Poll { offset } => (5, *offset),
         Action::Send { target, frame } => {
             let bytes = frame.encode().unwrap_or_default();
@@ -358,7 +382,13 @@ fn answer_hash(answer: &Answer) -> u64 {
         Answer::Row(None) => (3, 0),
         Answer::Row(Some((version, bytes))) => (4, xxh3_64_with_seed(bytes, *version)),
         Answer::Resolved(offset) => (5, *offset),
-        Answer::Loaded(rows) => (6, rows.sum),
+        Answer::Loaded(_) => (6, 0),
+        Answer::Paged(rows, more) => {
+            let text = format!("{rows:?}{more}");
+            (14, xxh3_64_with_seed(text.as_bytes(), 0))
+        }
+        Answer::Fenced => (15, 0),
+        Answer::Marks(_) | Answer::Copied | Answer::LocalDone => (16, 0),
         Answer::Polled { from, n, max, .. } => (7, mix(*from, *n as u64) ^ mix(*max, 9)),
         Answer::Sent { target, offset } => {
             let text = format!("{target:?}{offset:?}");

@@ -4,6 +4,7 @@ use super::{Action, Event, Landing, Op, World};
 use crate::protocol::frame::Frame;
 use crate::protocol::ids::{Incarnation, Split, Stage};
 use crate::protocol::snapshot::Snapshot;
+use crate::sim::local::LocalStore;
 use crate::sim::plan::{Fault, Planned};
 
 impl World<'_> {
@@ -47,6 +48,12 @@ impl World<'_> {
             Fault::Jump(ms) => {
                 if let Some(instance) = self.instances.get_mut(instance) {
                     instance.clock_ms += ms;
+                }
+            }
+            Fault::DiskLost => {
+                self.crash_with(instance, |world| world.random.below(3));
+                if let Some(instance) = self.instances.get_mut(instance) {
+                    instance.local = LocalStore::default();
                 }
             }
             Fault::StoreAway(steps) => self.store_away_until = self.step + steps,
@@ -108,7 +115,8 @@ impl World<'_> {
     }
 
     fn arrive(&mut self, op: Op) {
-        if matches!(op.action, Action::Send { .. } | Action::Commit { .. } | Action::Raise { .. }) {
+        use Action::{Commit, Local, Raise, Send};
+        if matches!(op.action, Send { .. } | Commit { .. } | Raise { .. } | Local(_)) {
             let worker = op.worker;
             self.perform(op);
             self.answers.retain(|(other, _)| *other != worker);

@@ -134,7 +134,7 @@ impl World<'_> {
                 if self.start_of(split).is_none_or(|start| offset < start) {
                     continue;
                 }
-                let batch = RawBatch::of(input.json.as_bytes(), 0, 0);
+                let batch = RawBatch::stored(input.json.as_bytes(), 0, 0, input.stored_ms);
                 machine.feed(input.port, Batch::Raw { batch: &batch, from: 0, stop_on_reject: false });
             }
             for port in 0..self.blueprint.n_sources {

@@ -5,7 +5,7 @@ use crate::bug::{Bug, planted};
 use crate::protocol::frame::Frame;
 use crate::protocol::ids::{Target, Token, Topic};
 use crate::protocol::snapshot::Snapshot;
-use crate::protocol::worker::{Action, CommitOutcome, Event, Failed, Poll};
+use crate::protocol::worker::{Action, CommitOutcome, Event, Failed, Local, LocalDone, Poll};
 use crate::sim::plan::Fault;
 
 impl World<'_> {
@@ -18,13 +18,13 @@ impl World<'_> {
     pub(super) fn early_rows(&self, split: usize, action: &Action) -> Option<Box<Rows>> {
         let raises = matches!(action, Action::Raise { .. });
         (raises && planted(Bug::ReadBeforeRaise))
-            .then(|| self.rows.get(split).map(|row| Box::new(row.rows.clone())))
+            .then(|| self.rows.get(split).map(|row| Box::new(row.rows())))
             .flatten()
     }
 
     /// Lets an action take effect.
     pub(super) fn perform(&mut self, op: Op) {
-        let Op { worker, split, action, early, .. } = op;
+        let Op { worker, split, instance, action, early, .. } = op;
         let kind = format_kind(&action);
         self.note(5 + kind.0, u64::from(worker) << 16 | split as u64, || {
             format!("w{worker}: {} takes effect", kind.1)
@@ -62,11 +62,11 @@ impl World<'_> {
                 let queue = self.log.queue(self.place_of(split).place);
                 Answer::Resolved(if original && self.plan.shape.latest { queue.end() } else { queue.min })
             }
-            Action::Load if self.store_is_away() => Answer::Failed(Failed::Load),
-            Action::Load => {
-                let early = self.early.remove(&worker);
-                Answer::Loaded(early.unwrap_or_else(|| Box::new(self.row(split).rows.clone())))
-            }
+            Action::Load { .. } if self.store_is_away() => Answer::Failed(Failed::Load),
+            Action::Load { token } => self.load(worker, split, token),
+            Action::Page { .. } if self.store_is_away() => Answer::Failed(Failed::Page),
+            Action::Page { token, after } => self.page(worker, split, token, &after),
+            Action::Local(step) => self.local(split, instance, step),
             Action::Poll { .. } if self.log.away => Answer::Failed(Failed::Poll),
             Action::Poll { offset } => self.poll(worker, split, offset),
             Action::Send { target, frame } => {
@@ -88,7 +88,7 @@ impl World<'_> {
             Action::Observe => {
                 let row = self.row(split);
                 // A failover may have undone the first raise of all; nobody has that token.
-                let token = row.token.unwrap_or(Token { epoch: 0, nonce: 0 });
+                let token = row.token().unwrap_or(Token { epoch: 0, nonce: 0 });
                 Answer::Observed { token, version: row.version }
             }
             Action::Report { .. } | Action::Stop(_) => return,
@@ -110,7 +110,7 @@ impl World<'_> {
     /// Notes a message of somebody who does not own the split any more.
     fn stray(&mut self, worker: u32, split: usize) {
         let token = self.slots.get(&worker).and_then(|slot| slot.token);
-        let owns = token.is_some() && self.rows.get(split).is_some_and(|row| row.token == token);
+        let owns = token.is_some() && self.rows.get(split).is_some_and(|row| row.token() == token);
         let step = self.step;
         if !owns && let Some((strayed, _)) = self.strays.get_mut(split) {
             *strayed = step;
@@ -257,60 +257,64 @@ impl World<'_> {
     }
 
     /// Lets an answer arrive.
-    pub(super) fn answer(&mut self, worker: u32, answer: &Answer) {
+    pub(super) fn answer(&mut self, worker: u32, answer: Answer) {
         if !self.slots.contains_key(&worker) {
             return;
         }
-        self.note(40, u64::from(worker), || format!("w{worker} hears: {}", format_answer(answer)));
+        self.note(40, u64::from(worker), || format!("w{worker} hears: {}", format_answer(&answer)));
         match answer {
             Answer::Raised(token) => {
                 if let Some(slot) = self.slots.get_mut(&worker) {
-                    slot.token = Some(*token);
+                    slot.token = Some(token);
                 }
-                self.tell(worker, Event::Raised(*token));
+                self.tell(worker, Event::Raised(token));
             }
             Answer::Refused => self.tell(worker, Event::Refused),
             Answer::Row(None) => self.tell(worker, Event::Row(None)),
-            Answer::Row(Some((version, bytes))) => match Snapshot::decode(bytes) {
+            Answer::Row(Some((version, bytes))) => match Snapshot::decode(&bytes) {
                 Ok(mut snapshot) => {
                     let split = self.slots.get(&worker).map_or(0, |slot| slot.split);
                     if planted(Bug::FencedReports) {
                         let reported = self.reported.get(split).copied().unwrap_or(0);
                         snapshot.offset = reported.max(snapshot.offset);
                     }
-                    self.tell(worker, Event::Row(Some((*version, snapshot))));
+                    self.tell(worker, Event::Row(Some((version, snapshot))));
                 }
                 Err(error) => self.fail("I4", format!("a snapshot cannot be read: {error}")),
             },
-            Answer::Resolved(offset) => self.tell(worker, Event::Resolved(*offset)),
-            Answer::Loaded(rows) => self.tell(worker, Event::Loaded(rows.as_ref())),
-            Answer::Polled { .. } => self.polled(worker, answer),
+            Answer::Resolved(offset) => self.tell(worker, Event::Resolved(offset)),
+            Answer::Loaded(backing) => self.tell(worker, Event::Loaded(backing)),
+            Answer::Paged(rows, more) => self.tell(worker, Event::Paged { rows: &rows, more }),
+            Answer::Fenced => self.tell(worker, Event::Fenced),
+            Answer::Marks(marks) => self.tell(worker, Event::Local(LocalDone::Marks(marks))),
+            Answer::Copied => self.copied(worker),
+            Answer::LocalDone => self.tell(worker, Event::Local(LocalDone::Done)),
+            Answer::Polled { .. } => self.polled(worker, &answer),
             Answer::Sent { target, offset } => {
-                self.tell(worker, Event::Sent { target: *target, offset: *offset });
+                self.tell(worker, Event::Sent { target, offset });
             }
             Answer::Tailed { target, last } => {
-                self.tell(worker, Event::Tailed { target: *target, last: *last });
+                self.tell(worker, Event::Tailed { target, last });
             }
-            Answer::Committed(outcome) => self.tell(worker, Event::Committed(*outcome)),
+            Answer::Committed(outcome) => self.tell(worker, Event::Committed(outcome)),
             Answer::Observed { token, version } => {
-                let mut token = *token;
+                let mut token = token;
                 if planted(Bug::NoNonce)
                     && let Some(own) = self.slots.get(&worker).and_then(|slot| slot.token)
                     && own.epoch == token.epoch
                 {
                     token = own;
                 }
-                self.tell(worker, Event::Observed { token, version: *version });
+                self.tell(worker, Event::Observed { token, version });
             }
-            Answer::Failed(failed) => self.tell(worker, Event::Failed(*failed)),
+            Answer::Failed(failed) => self.tell(worker, Event::Failed(failed)),
         }
     }
 
     fn polled(&mut self, worker: u32, answer: &Answer) {
         let Answer::Polled { from, n, min, max, before, closed, fresh } = *answer else { return };
         let tick = self.tick();
-        let Some(Slot { split, .. }) = self.slots.get(&worker) else { return };
-        let split = *split;
+        let Some(&Slot { split, instance: own, .. }) = self.slots.get(&worker) else { return };
         let place = self.place_of(split).place;
         let mut actions = std::mem::take(&mut self.actions);
         let messages = self.log.queue(place).from(from, n);
@@ -321,7 +325,7 @@ impl World<'_> {
             let poll = Poll { messages, min, max, before, closed, fresh };
             slot.worker.step(Event::Polled(poll), instance.clock_ms, &mut actions);
         }
-        self.enqueue(worker, split, &mut actions);
+        self.enqueue(worker, split, own, &mut actions);
         self.actions = actions;
     }
 }
@@ -331,7 +335,15 @@ fn format_kind(action: &Action) -> (u64, &'static str) {
         Action::Raise { .. } => (0, "raise"),
         Action::Read => (1, "read"),
         Action::Resolve { .. } => (2, "resolve"),
-        Action::Load => (3, "load"),
+        Action::Load { .. } => (3, "load"),
+        Action::Page { .. } => (13, "page"),
+        Action::Local(Local::Marks) => (14, "local marks"),
+        Action::Local(Local::Rows) => (15, "local rows"),
+        Action::Local(Local::Prepare { .. }) => (16, "local prepare"),
+        Action::Local(Local::Promote { .. }) => (17, "local promote"),
+        Action::Local(Local::Discard { .. }) => (18, "local discard"),
+        Action::Local(Local::Save { .. }) => (19, "local save"),
+        Action::Local(Local::Forget) => (20, "local forget"),
         Action::Poll { .. } => (4, "poll"),
         Action::Send { target: Target { topic: Topic::Of(_), .. }, .. } => (5, "send to a shuffle"),
         Action::Send { .. } => (6, "send to an output"),
@@ -351,7 +363,12 @@ fn format_answer(answer: &Answer) -> String {
         Answer::Row(None) => "no row".to_owned(),
         Answer::Row(Some((version, _))) => format!("row of version {version}"),
         Answer::Resolved(offset) => format!("begin at {offset}"),
-        Answer::Loaded(_) => "rows".to_owned(),
+        Answer::Loaded(_) => "the rows can be read".to_owned(),
+        Answer::Paged(rows, more) => format!("{} rows, {}", rows.len(), if *more { "more" } else { "all" }),
+        Answer::Fenced => "fenced".to_owned(),
+        Answer::Marks(marks) => format!("{marks:?}"),
+        Answer::Copied => "local rows".to_owned(),
+        Answer::LocalDone => "done locally".to_owned(),
         Answer::Polled { from, n, max, closed, fresh, .. } => {
             let words = [if *closed { ", closed" } else { "" }, if *fresh { "" } else { ", stale" }].concat();
             format!("{n} messages from {from}, end {max}{words}")

@@ -35,7 +35,7 @@ impl World<'_> {
                 let instance = self.slots.get(worker).map(|slot| slot.instance);
                 if instance.is_none_or(|instance| !self.is_paused(instance)) {
                     let (worker, answer) = self.answers.swap_remove(at - self.ops.len());
-                    return self.answer(worker, &answer);
+                    return self.answer(worker, answer);
                 }
             }
         }
@@ -44,6 +44,13 @@ impl World<'_> {
     /// Whether it makes sense to let this action take effect now: a poll waits for something to read.
     fn is_ready(&mut self, at: usize) -> bool {
         let Some(op) = self.ops.get(at) else { return false };
+        if matches!(op.action, Action::Local(_)) && self.is_paused(op.instance) {
+            return false;
+        }
+        // Loads are slow.
+        if matches!(op.action, Action::Page { .. }) {
+            return self.quiet_since.is_some() || self.random.below(6) == 0;
+        }
         let Action::Poll { offset } = op.action else { return true };
         let Some(slot) = self.slots.get(&op.worker) else { return true };
         let waits = !slot.worker.is_done();
@@ -60,7 +67,7 @@ impl World<'_> {
         let Some(&index) = self.index.get(&split) else { return false };
         let place = self.place_of(index).place;
         let body = input.json.clone().into_bytes();
-        let offset = self.log.append(place, i64::from(self.step), body, None);
+        let offset = self.log.append(place, input.stored_ms, body, None);
         self.produced.push((index, offset, self.next_input));
         self.next_input += 1;
         self.tally.records += 1;
@@ -111,16 +118,24 @@ impl World<'_> {
     /// A worker has ended: was it allowed to?
     pub(super) fn stopped(&mut self, worker: u32, split: usize, why: &Stop) {
         let slot = self.slots.remove(&worker);
+        // What it does to the local store is done before anybody else begins with the split.
+        while let Some(at) =
+            self.ops.iter().position(|op| op.worker == worker && matches!(op.action, Action::Local(_)))
+        {
+            let op = self.ops.swap_remove(at);
+            self.perform(op);
+            self.answers.retain(|(other, _)| *other != worker);
+        }
         self.note(4, u64::from(worker), || format!("w{worker} stops: {why:?}"));
         let owns = slot.is_some_and(|slot| {
-            slot.token.is_some() && self.rows.get(split).is_some_and(|row| row.token == slot.token)
+            slot.token.is_some() && self.rows.get(split).is_some_and(|row| row.token() == slot.token)
         });
         match why {
             // A failover may have given it back meanwhile.
             Stop::Fenced if owns && !self.failed_over => {
                 self.fail("I17", format!("w{worker} gave its split up although nobody else has it"));
             }
-            Stop::Fenced => {}
+            Stop::Fenced | Stop::Away(_) => {}
             Stop::Released => {
                 let commits = |op: &Op| op.worker == worker && matches!(op.action, Action::Commit { .. });
                 let heard = |(other, answer): &(u32, Answer)| {

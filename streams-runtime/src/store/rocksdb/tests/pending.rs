@@ -76,6 +76,22 @@ fn steps_out_of_order_are_refused_and_change_nothing() {
 }
 
 #[test]
+fn a_commit_between_two_pages_leaves_the_copy_unfinished() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = open(dir.path()).unwrap();
+    let begun = Load::Cursor(Vec::new());
+    store.load(b"s", id(1), &Delta::new(), &begun).unwrap();
+    store.prepare(b"s", id(2), &delta(1)).unwrap();
+    store.promote(b"s", id(2)).unwrap();
+    drop(store);
+    let mut store = open(dir.path()).unwrap();
+    let marks = Marks { committed: Some(id(2)), pending: None, load: begun };
+    assert_eq!(store.marks(b"s").unwrap(), marks);
+    store.load(b"s", id(2), &delta(2), &Load::Complete).unwrap();
+    assert_eq!(store.marks(b"s").unwrap().load, Load::Complete);
+}
+
+#[test]
 fn splits_do_not_meet() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = open(dir.path()).unwrap();

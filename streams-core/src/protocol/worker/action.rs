@@ -1,0 +1,153 @@
+//! What a worker asks for.
+
+use crate::protocol::frame::Frame;
+use crate::protocol::ids::{Target, Token};
+use crate::protocol::reader::Gap;
+use crate::protocol::snapshot::Snapshot;
+use crate::store::Delta;
+use crate::store::local::{CommitId, Load};
+
+/// What a worker asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// Raise the split's token, in a committed statement of its own; refuse where the last owner ran other code
+    /// and did not leave the split clean (rules 13 and 19).
+    Raise {
+        /// A fresh random number of the caller's goes into the token. The caller asks for a split that other
+        /// code left clean only when every member that ran that code on it is known to be gone: what such a
+        /// member still sends is made by the old code.
+        fingerprint: u64,
+    },
+    /// Read the split's row, in a new transaction, on the primary.
+    Read,
+    /// Where reading begins: the job's start position, resolved now; or the queue's beginning.
+    Resolve {
+        /// Whether the start position applies.
+        original: bool,
+    },
+    /// Give access to the rows of the split's operators, as long as the token stands.
+    Load {
+        /// The owner's.
+        token: Token,
+    },
+    /// Read the next rows of the split's operators, in the order of their keys, as long as the token stands.
+    Page {
+        /// The owner's.
+        token: Token,
+        /// Behind this key.
+        after: Vec<u8>,
+    },
+    /// A step of the local copy.
+    Local(Local),
+    /// Read messages of the split's queue from this offset.
+    Poll {
+        /// The first one wanted.
+        offset: u64,
+    },
+    /// Append a message to a queue.
+    Send {
+        /// The queue.
+        target: Target,
+        /// The message.
+        frame: Frame,
+    },
+    /// Find the highest number of this split's that lies in a target queue at or behind `from`, up to the
+    /// queue's end on the master, after waiting `settle_ms`.
+    Tail {
+        /// The queue.
+        target: Target,
+        /// Where to begin.
+        from: u64,
+        /// How long to wait first.
+        settle_ms: u64,
+    },
+    /// Commit, if token and version are still these: version + 1, the snapshot, the rows.
+    Commit {
+        /// The owner's.
+        token: Token,
+        /// The version that the commit follows.
+        version: u64,
+        /// The meta row.
+        snapshot: Box<Snapshot>,
+        /// The changed rows.
+        delta: Delta,
+        /// Whether the owner sends nothing after it.
+        clean: bool,
+    },
+    /// Roll back the transaction in which a statement failed.
+    Rollback,
+    /// Read token and version again, over a new connection.
+    Observe,
+    /// Tell the broker the offset, for its own tools; nothing reads it back.
+    Report {
+        /// The next offset to read.
+        offset: u64,
+    },
+    /// The worker has ended.
+    Stop(Stop),
+}
+
+/// Why a worker ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Stop {
+    /// It handed the split over, committed and clean.
+    Released,
+    /// Somebody else took the split.
+    Fenced,
+    /// The server that has the state was away in the middle of a record; the split is to be taken again.
+    Away(String),
+    /// Other code ran here and did not leave the split clean.
+    Unclean,
+    /// Messages are lost.
+    Gap(Gap),
+    /// The snapshot's offset is not in the queue any more, or another message lies before it.
+    Lost {
+        /// The offset of the snapshot.
+        offset: u64,
+        /// The queue's first offset.
+        min: u64,
+        /// The queue's end.
+        max: u64,
+    },
+    /// State or a message cannot be read.
+    Broken(String),
+}
+
+/// A step of the split's copy in the local store; see [`LocalCommits`](crate::store::local::LocalCommits) for what
+/// each does. They are done in order, and before another worker of the same instance begins with the split. A step
+/// that fails leaves nothing to go on with: the process ends.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Local {
+    /// Say what is here.
+    Marks,
+    /// Give the rows that are here.
+    Rows,
+    /// Write the next commit.
+    Prepare {
+        /// Which.
+        id: CommitId,
+        /// Its rows.
+        delta: Delta,
+    },
+    /// Make the written commit visible.
+    Promote {
+        /// Which.
+        id: CommitId,
+    },
+    /// Forget the written commit.
+    Discard {
+        /// Which.
+        id: CommitId,
+    },
+    /// Add a page of the remote rows.
+    Save {
+        /// The commit that they are of.
+        id: CommitId,
+        /// The rows.
+        page: Delta,
+        /// How far that goes.
+        load: Load,
+    },
+    /// Remove everything.
+    Forget,
+}
