@@ -11,4 +11,5 @@ pub mod instance;
 pub mod reader;
 pub mod sender;
 pub mod snapshot;
+pub mod stages;
 pub mod worker;

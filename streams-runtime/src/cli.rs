@@ -6,6 +6,7 @@
 
 pub(crate) mod args;
 pub(crate) mod bind;
+pub(crate) mod cluster;
 pub(crate) mod help;
 pub(crate) mod probe;
 
@@ -47,6 +48,29 @@ pub(crate) struct RunConfig {
     pub(crate) dead_letter: Option<PathBuf>,
     pub(crate) on_bad: OnBad,
     pub(crate) report: Option<PathBuf>,
+    /// On Apache RocketMQ.
+    pub(crate) cluster: Option<ClusterConfig>,
+}
+
+/// How to run a job on Apache RocketMQ.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ClusterConfig {
+    /// Addresses of name servers.
+    pub(crate) namesrv: Vec<String>,
+    /// The group of instances.
+    pub(crate) group: String,
+    pub(crate) start: StartPosition,
+    /// How many queues a shuffle topic is created with.
+    pub(crate) shuffle_queues: u16,
+}
+
+/// Where a queue is read from that existed when the job was created.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StartPosition {
+    Earliest,
+    Latest,
+    /// The first message stored at this time or later, in ms since the Unix epoch.
+    At(i64),
 }
 
 /// Where the job is called from.

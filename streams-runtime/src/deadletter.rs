@@ -3,6 +3,9 @@
 //!
 //! The file is an ordinary file sink with its length in the snapshot, so letters are exactly once as well.
 
+#[cfg(feature = "rocketmq")]
+pub(crate) mod letters;
+
 use serde::Serialize;
 use streams_core::batch::RawBatch;
 use streams_core::effects::{Origin, Reject};

@@ -27,6 +27,10 @@ pub(crate) enum ErrorKind {
     /// The state could not be read, written or understood.
     #[error("{0}")]
     State(String),
+    /// The brokers refused something, or lost something.
+    #[cfg_attr(not(feature = "rocketmq"), expect(dead_code, reason = "there are no brokers in such a build"))]
+    #[error("{0}")]
+    Broker(String),
     /// `--on-bad stop` met a bad record.
     #[error("{0}")]
     BadRecord(String),

@@ -17,6 +17,8 @@ use crate::error::Error;
 pub(crate) struct JobHandle {
     pub(crate) topology: &'static Topology,
     build: fn(usize, TextPorts, Settings) -> Built,
+    #[cfg(feature = "rocketmq")]
+    sharded: fn(Vec<usize>, TextPorts, Settings) -> Built,
     settings: Settings,
     workers: usize,
     ports: Option<TextPorts>,
@@ -28,6 +30,8 @@ impl JobHandle {
         Self {
             topology: const { &J::TOPOLOGY },
             build: build::<J>,
+            #[cfg(feature = "rocketmq")]
+            sharded: sharded::<J>,
             settings: Settings::new(),
             workers: 1,
             ports: None,
@@ -44,6 +48,15 @@ impl JobHandle {
         let ports = self.ports.clone().expect("machines are built behind `bound`");
         let place = || "the start of the job".to_owned();
         guard(&place, || (self.build)(self.workers, ports, self.settings.clone()))?
+            .map_err(|error| Error::usage(error.to_string()))
+    }
+
+    /// A new machine without state, whose shuffles go through topics with so many queues.
+    #[cfg(feature = "rocketmq")]
+    pub(crate) fn sharded(&self, n_queues: &[usize]) -> Result<Box<dyn Machine>, Error> {
+        let ports = self.ports.clone().expect("machines are built behind `bound`");
+        let place = || "the start of the job".to_owned();
+        guard(&place, || (self.sharded)(n_queues.to_vec(), ports, self.settings.clone()))?
             .map_err(|error| Error::usage(error.to_string()))
     }
 
@@ -88,6 +101,11 @@ pub(crate) fn dry(machine: &mut dyn Machine, ended: &[usize]) -> Vec<usize> {
     let feeding = feeding(machine).into_iter().enumerate().rev();
     let dry = feeding.filter(|(_, ports)| ports.iter().all(|port| ended.contains(port)));
     dry.map(|(exchange, _)| exchange).collect()
+}
+
+#[cfg(feature = "rocketmq")]
+fn sharded<J: Job>(n_queues: Vec<usize>, ports: TextPorts, settings: Settings) -> Built {
+    J::build(Plan::new::<J>(streams_core::layout::Sharded { n_queues }, ports, settings))
 }
 
 fn build<J: Job>(workers: usize, ports: TextPorts, settings: Settings) -> Built {

@@ -28,15 +28,22 @@
 //! What it is not: a cluster manager or a server. One process reads, computes and writes; its state is a
 //! directory. The operators and the machine are in `streams-core`, which does no I/O.
 
+// The futures of the RocketMQ client are deep, and whether they can move to another thread is asked of all of them.
+#![cfg_attr(feature = "rocketmq", recursion_limit = "256")]
+
 #[doc(hidden)]
 pub mod __private {
     //! Everything that the expansion of `#[stream_job]` names.
     pub use streams_core::__private::*;
 }
 pub mod prelude;
+#[cfg(feature = "rocketmq")]
+pub mod rocketmq;
 pub mod store;
 
 mod cli;
+#[cfg(feature = "rocketmq")]
+mod cluster;
 mod codec;
 mod commit;
 mod deadletter;
@@ -95,7 +102,11 @@ pub fn main<J: Job>(_job: J) -> ExitCode {
         }
         cli::Command::Topology(rendering) => show(&topology::render(topology, rendering)),
         cli::Command::Run(config) => {
-            let ended = run::run(job, &config);
+            let ended = match &config.cluster {
+                #[cfg(feature = "rocketmq")]
+                Some(cluster) => cluster::run(job, &config, cluster),
+                _ => run::run(job, &config),
+            };
             ExitCode::from(run::conclude(topology, &config, ended))
         }
     }

@@ -52,7 +52,7 @@ pub(crate) fn run(job: JobHandle, config: &RunConfig) -> Ended {
 }
 
 /// Says what a person should know while the job runs.
-fn note(text: &str) {
+pub(crate) fn note(text: &str) {
     let _ = std::io::Write::write_fmt(&mut std::io::stderr().lock(), format_args!("note: {text}\n"));
 }
 

@@ -16,6 +16,8 @@ pub(crate) enum Place {
     Stdin,
     /// Standard output.
     Print,
+    /// A topic of Apache RocketMQ.
+    Topic(String),
 }
 
 /// An address with the format asked for in it.
@@ -36,15 +38,15 @@ pub(crate) enum Direction {
 impl Direction {
     fn schemes(self) -> &'static [&'static str] {
         match self {
-            Self::From => &["file", "stdin"],
-            Self::To => &["file", "print"],
+            Self::From => &["file", "stdin", "topic"],
+            Self::To => &["file", "print", "topic"],
         }
     }
 
     fn known(self) -> &'static str {
         match self {
-            Self::From => "inputs are `file:PATH` and `stdin:`",
-            Self::To => "outputs are `file:PATH` and `print:`",
+            Self::From => "inputs are `file:PATH`, `stdin:` and `topic:NAME`",
+            Self::To => "outputs are `file:PATH`, `print:` and `topic:NAME`",
         }
     }
 }
@@ -78,6 +80,11 @@ impl Url {
         Self { place: Place::Print, format: None, text: "print:".to_owned() }
     }
 
+    /// The topic of this name.
+    pub(crate) fn topic(name: &str) -> Self {
+        Self { place: Place::Topic(name.to_owned()), format: None, text: format!("topic:{name}") }
+    }
+
     /// Reads an address; an error says what to write instead.
     pub(crate) fn parse(text: &str, direction: Direction) -> Result<Self, String> {
         let Some((scheme, rest)) = text.split_once(':') else {
@@ -89,16 +96,22 @@ impl Url {
         };
         let place = match (scheme, direction) {
             ("file", _) => Place::File(file_path(text, rest)?),
+            ("topic", _) if rest.is_empty() => {
+                return Err(format!("`{text}` names no topic; write `topic:NAME`"));
+            }
+            ("topic", _) => Place::Topic(rest.to_owned()),
             ("stdin", Direction::From) => bare(scheme, rest, Place::Stdin)?,
             ("print", Direction::To) => bare(scheme, rest, Place::Print)?,
             ("print", Direction::From) => {
                 return Err(
-                    "nothing can be read from `print:`; inputs are `file:PATH` and `stdin:`".to_owned()
+                    "nothing can be read from `print:`; inputs are `file:PATH`, `stdin:` and `topic:NAME`"
+                        .to_owned(),
                 );
             }
             ("stdin", Direction::To) => {
                 return Err(
-                    "nothing can be written to `stdin:`; outputs are `file:PATH` and `print:`".to_owned()
+                    "nothing can be written to `stdin:`; outputs are `file:PATH`, `print:` and `topic:NAME`"
+                        .to_owned(),
                 );
             }
             _ => {
@@ -197,7 +210,7 @@ mod tests {
         check(
             "kafka:a",
             Direction::To,
-            "unknown URL scheme `kafka:` in `kafka:a`; outputs are `file:PATH` and `print:`",
+            "unknown URL scheme `kafka:` in `kafka:a`; outputs are `file:PATH`, `print:` and `topic:NAME`",
         );
         check("file:", Direction::To, "`file:` has no path; write `file:PATH`");
         check("file://a/b", Direction::To, "`file://a/b` names a host; for a file here write `file:a/b`");

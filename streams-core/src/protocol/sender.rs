@@ -57,8 +57,9 @@ pub struct Sender {
     told_ms: i64,
 }
 
-/// How many items one message holds at the most.
-const ITEMS: usize = 64;
+/// How many items one message holds at the most, and behind how many bytes it is closed.
+const ITEMS: usize = 1_024;
+const BYTES: usize = 256 * 1024;
 
 impl Sender {
     /// Goes on where the state ends; all its outbox may leave, since it was committed.
@@ -196,7 +197,7 @@ impl Sender {
             Some(_) => return None,
             None => 0,
         };
-        let n = (self.released - flying).min(ITEMS);
+        let n = self.fill(flying);
         let items: Vec<Item> = self.queue.iter().skip(flying).take(n).cloned().collect();
         let first = self.acked + flying as u64 + 1;
         let last = first + n as u64 - 1;
@@ -212,6 +213,18 @@ impl Sender {
             self.told_ms = self.free_ms;
         }
         Some(Frame { incarnation, sender, siblings: siblings.clone(), first, items, mark })
+    }
+
+    /// How many of the items behind the first `flying` make one message.
+    fn fill(&self, flying: usize) -> usize {
+        let most = (self.released - flying).min(ITEMS);
+        let mut bytes = 0;
+        let fits = |item: &&Item| {
+            let room = bytes < BYTES;
+            bytes += if let Item::Data(data) = item { data.len() } else { 0 };
+            room
+        };
+        self.queue.iter().skip(flying).take(most).take_while(fits).count()
     }
 
     /// The message under way is stored at `offset`.

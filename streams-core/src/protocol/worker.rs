@@ -26,7 +26,7 @@ mod event;
 mod run;
 mod take;
 
-pub use action::{Action, Local, Stop};
+pub use action::{Action, Local, Rejected, Stop};
 pub use commit::CommitOutcome;
 pub use event::{Event, Failed, LocalDone, Message, Poll};
 
@@ -36,6 +36,17 @@ pub fn rows_of(split: Split) -> [u8; 5] {
     let [stage, more] = split.stage.0.to_be_bytes();
     let [queue, less] = split.queue.to_be_bytes();
     [b'r', stage, more, queue, less]
+}
+
+/// Where the rows of a split's operators are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowsIn {
+    /// In the remote store alone.
+    Remote,
+    /// In the remote store, and the instance keeps a copy.
+    RemoteAndCopy,
+    /// In the instance's own store, which is the only one.
+    Local,
 }
 
 /// What a worker is made with.
@@ -61,8 +72,8 @@ pub struct Role {
     pub idle_after_ms: Option<u64>,
     /// How long to wait before the end of a target queue tells what is there (rule 20).
     pub settle_ms: u64,
-    /// Whether the instance keeps a copy of the split's rows.
-    pub copied: bool,
+    /// Where the split's rows are.
+    pub rows_in: RowsIn,
     /// How many items may wait to be stored before it stops reading.
     pub most_waiting: usize,
     /// After how many records it commits without being asked: what is not committed is in memory alone.
@@ -116,6 +127,8 @@ pub struct Worker {
     /// Records since the last commit began.
     uncommitted: u64,
     wants_checkpoint: bool,
+    /// Records that failed and have not been told yet.
+    rejects: Vec<Rejected>,
     revoked: bool,
     /// It ends when the local copy has its last commit.
     released: bool,
@@ -167,6 +180,7 @@ impl Worker {
             quiet_since_ms: None,
             uncommitted: 0,
             wants_checkpoint: false,
+            rejects: Vec::new(),
             revoked: false,
             released: false,
             surveyed: false,
@@ -264,6 +278,9 @@ impl Worker {
 
     /// Does what can be done now.
     fn proceed(&mut self, actions: &mut Vec<Action>) {
+        if !self.rejects.is_empty() {
+            actions.push(Action::Reject(std::mem::take(&mut self.rejects)));
+        }
         if self.phase != Phase::Running {
             // Nothing has been processed yet, so there is nothing to hand over; but what is under way must end.
             let waits =

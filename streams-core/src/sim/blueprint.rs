@@ -14,6 +14,7 @@ use crate::machine::{Built, Machine};
 use crate::plan::{Job, Plan, Settings};
 use crate::ports::{Input, Output, Ports, Sink, Source};
 use crate::protocol::ids::{Stage, Topic};
+use crate::protocol::stages::{self, StagePlan};
 
 /// Makes one record of a port's type.
 pub(crate) type Make = fn(&mut Draw<'_>) -> Result<String, String>;
@@ -34,15 +35,6 @@ pub(crate) struct Blueprint {
     pub(crate) forgets: bool,
 }
 
-/// One stage: an entry of the machine.
-#[derive(Debug, Clone)]
-pub(crate) struct StagePlan {
-    /// The stages that send here.
-    pub(crate) upstream: Vec<Stage>,
-    /// What it sends to.
-    pub(crate) topics: Vec<Topic>,
-}
-
 impl Blueprint {
     pub(crate) fn of<J: Job>(settings: &Settings) -> Result<Self, BuildError> {
         let mut blueprint = Self {
@@ -57,29 +49,14 @@ impl Blueprint {
             order_free: !J::TOPOLOGY.nodes.iter().any(|node| node.kind == "running"),
         };
         let ports = Json::default();
-        let machine = (blueprint.sharded)(Sharded { n_queues: Vec::new() }, ports.clone(), settings.clone())?;
+        (blueprint.sharded)(Sharded { n_queues: Vec::new() }, ports.clone(), settings.clone())?;
         let mut makers = ports.makers.borrow().clone();
         makers.sort_by_key(|(index, _)| *index);
         blueprint.makers = makers.into_iter().map(|(_, make)| make).collect();
-        let n_entries = machine.n_sources() + machine.n_exchanges();
-        let mut reaches = Vec::new();
-        for entry in 0..n_entries {
+        blueprint.stages = stages::stages(|| {
             let sharded = Sharded { n_queues: Vec::new() };
-            let mut machine = (blueprint.sharded)(sharded, Json::default(), settings.clone())?;
-            reaches.push(machine.focus(entry));
-        }
-        let n_sources = blueprint.n_sources;
-        for entry in 0..n_entries {
-            let sends_here = |other: &usize| {
-                let reach = reaches.get(*other);
-                entry >= n_sources && reach.is_some_and(|r| r.exchanges.contains(&(entry - n_sources)))
-            };
-            let upstream = (0..n_entries).filter(sends_here).map(|other| Stage(other as u16)).collect();
-            let reach = reaches.get(entry).cloned().unwrap_or_default();
-            let exchanges = reach.exchanges.iter().map(|x| Topic::Of(Stage((n_sources + x) as u16)));
-            let outputs = reach.outputs.iter().map(|output| Topic::Output(*output as u16));
-            blueprint.stages.push(StagePlan { upstream, topics: exchanges.chain(outputs).collect() });
-        }
+            (blueprint.sharded)(sharded, Json::default(), settings.clone())
+        })?;
         Ok(blueprint)
     }
 
@@ -105,8 +82,7 @@ impl Blueprint {
 
     /// The output ports that something reaches.
     pub(crate) fn outputs(&self) -> BTreeSet<Topic> {
-        let topics = self.stages.iter().flat_map(|stage| &stage.topics);
-        topics.filter(|topic| matches!(topic, Topic::Output(_))).copied().collect()
+        stages::outputs(&self.stages)
     }
 }
 

@@ -18,7 +18,7 @@ use super::store::{Rows, SplitRow, Transaction};
 use crate::protocol::frame::Frame;
 use crate::protocol::ids::{Incarnation, Split, Stage, Target, Token, Topic};
 use crate::protocol::snapshot::Snapshot;
-use crate::protocol::worker::{Action, CommitOutcome, Event, Failed, Role, Stop, Worker};
+use crate::protocol::worker::{Action, CommitOutcome, Event, Failed, Role, RowsIn, Stop, Worker};
 use crate::store::backing::{Backing, Row};
 use crate::store::local::Marks;
 
@@ -291,7 +291,7 @@ impl<'a> World<'a> {
             fingerprint: 1,
             idle_after_ms: stage.upstream.is_empty().then_some(self.plan.shape.idle_after_ms).flatten(),
             settle_ms: 2_000,
-            copied: self.plan.shape.copied,
+            rows_in: if self.plan.shape.copied { RowsIn::RemoteAndCopy } else { RowsIn::Remote },
             most_waiting: self.plan.shape.most_waiting,
             most_uncommitted: self.plan.shape.most_uncommitted,
         }
@@ -428,6 +428,8 @@ impl<'a> World<'a> {
                         *reported = offset.max(*reported);
                     }
                 }
+                // Whoever reads the message again tells it again; the counters are what is checked.
+                Action::Reject(_) => {}
                 action => {
                     let early = self.early_rows(split, &action);
                     let hash = self.budget.map_or(0, |_| choices::action_hash(&action, split));

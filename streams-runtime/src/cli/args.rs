@@ -18,7 +18,7 @@ pub(crate) enum Verb {
 }
 
 /// Flags of `run` that every job has, with the form of their value.
-pub(crate) const RUN_FLAGS: [(&str, &str); 9] = [
+pub(crate) const RUN_FLAGS: [(&str, &str); 14] = [
     ("from", "[PORT=]URL"),
     ("to", "[PORT=]URL"),
     ("state", "DIR"),
@@ -28,6 +28,11 @@ pub(crate) const RUN_FLAGS: [(&str, &str); 9] = [
     ("dead-letter", "file:PATH"),
     ("on-bad", "dead-letter|skip|stop"),
     ("report", "FILE"),
+    ("namesrv", "HOST:PORT[,HOST:PORT]"),
+    ("group", "NAME"),
+    ("local-only", ""),
+    ("start", "earliest|latest|MS"),
+    ("shuffle-queues", "N"),
 ];
 
 /// A command line.
@@ -107,6 +112,13 @@ fn value(
     problems: &mut Vec<String>,
 ) {
     let inline = parser.optional_value();
+    if placeholder.is_empty() {
+        match inline {
+            Some(_) => problems.push(format!("--{name}: takes no value; write --{name}")),
+            None => drop(found.flags.insert(name.to_owned(), String::new())),
+        }
+        return;
+    }
     // A flag where a value should be is a forgotten value; `--x=--y` still gives one that begins with dashes.
     let forgotten = inline.is_none()
         && parser.try_raw_args().is_some_and(|raw| {

@@ -40,8 +40,9 @@ pub(crate) fn run(
     around: &Surroundings<'_>,
     problems: &mut Vec<String>,
 ) -> RunConfig {
-    let from = inputs(topology, words, around, problems);
-    let to = outputs(topology, words, problems);
+    let cluster = super::cluster::config(topology, words, problems);
+    let from = inputs(topology, words, around, cluster.is_some(), problems);
+    let to = outputs(topology, words, cluster.is_some(), problems);
     let settings = settings(topology, words, around, problems);
     let state = words.flags.get("state").map(PathBuf::from);
     let store = store(words, state.is_some(), problems);
@@ -66,7 +67,7 @@ pub(crate) fn run(
                 .to_owned(),
         );
     }
-    RunConfig {
+    let config = RunConfig {
         from,
         to,
         settings,
@@ -77,17 +78,24 @@ pub(crate) fn run(
         dead_letter,
         on_bad,
         report: report(words, problems),
-    }
+        cluster,
+    };
+    super::cluster::check(topology, &config, problems);
+    config
 }
 
 fn inputs(
     topology: &Topology,
     words: &Words,
     around: &Surroundings<'_>,
+    on_topics: bool,
     problems: &mut Vec<String>,
 ) -> Vec<Url> {
     let ports: Vec<&Node> = topology.sources().collect();
-    let bound = bind("--from", Direction::From, &ports, &words.from, problems);
+    let mut bound = bind("--from", Direction::From, &ports, &words.from, problems);
+    if on_topics {
+        name_topics(&ports, &mut bound);
+    }
     let missing: Vec<&str> =
         ports.iter().zip(&bound).filter(|(_, url)| url.is_none()).map(|(port, _)| port.name).collect();
     // A mistake about a --from is told already; that its port is missing as well would be noise.
@@ -117,13 +125,23 @@ fn inputs(
     bound.into_iter().map(|url| url.unwrap_or_else(Url::print)).collect()
 }
 
-fn outputs(topology: &Topology, words: &Words, problems: &mut Vec<String>) -> Vec<Url> {
+/// A port that is not bound is a topic of its name.
+fn name_topics(ports: &[&Node], bound: &mut [Option<Url>]) {
+    for (port, url) in ports.iter().zip(bound) {
+        url.get_or_insert_with(|| Url::topic(port.name));
+    }
+}
+
+fn outputs(topology: &Topology, words: &Words, on_topics: bool, problems: &mut Vec<String>) -> Vec<Url> {
     let ports: Vec<&Node> = topology.sinks().collect();
-    if words.to.is_empty() {
+    if words.to.is_empty() && !on_topics {
         return ports.iter().map(|_| Url::print()).collect();
     }
     let before = problems.len();
-    let bound = bind("--to", Direction::To, &ports, &words.to, problems);
+    let mut bound = bind("--to", Direction::To, &ports, &words.to, problems);
+    if on_topics && problems.len() == before {
+        name_topics(&ports, &mut bound);
+    }
     for (port, url) in ports.iter().zip(&bound) {
         if url.is_none() && problems.len() == before {
             let name = port.name;

@@ -59,6 +59,7 @@ fn ports(out: &mut String, topology: &Topology) {
         "a file, read to its end; with --state, a last line without a line end is left for a later run unless it is a whole JSON value",
     );
     entry(out, "  stdin:", "standard input");
+    entry(out, "  topic:NAME", "a topic of Apache RocketMQ, with --namesrv");
     line(out, "");
     section(out, "Outputs");
     let outputs: Vec<&Node> = topology.sinks().collect();
@@ -67,6 +68,11 @@ fn ports(out: &mut String, topology: &Topology) {
     }
     entry(out, "  file:PATH", "a file; overwritten without --state, exactly once with it");
     entry(out, "  print:", "standard output, one JSON object a line (where no --to is given)");
+    entry(
+        out,
+        "  topic:NAME",
+        "a topic, with --namesrv: exactly once for readers that keep the highest streams-number of each streams-job and streams-split in a queue",
+    );
     line(out, "");
     wrapped(
         out,
@@ -126,6 +132,32 @@ fn options(out: &mut String) {
     );
     entry(out, "-h, --help", "this text");
     entry(out, "-V, --version", "the version");
+    line(out, "");
+    brokers(out);
+}
+
+fn brokers(out: &mut String) {
+    section(out, "On Apache RocketMQ");
+    if !cfg!(feature = "rocketmq") {
+        wrapped(out, 2, "(This program was built without it; the feature is called `rocketmq`.)");
+    }
+    entry(
+        out,
+        "--namesrv HOST:PORT[,..]",
+        "read and write topics, named like the ports where no URL is given, until a signal asks for the end; keys in ROCKETMQ_ACCESS_KEY and ROCKETMQ_SECRET_KEY, ROCKETMQ_TLS=1 to encrypt",
+    );
+    entry(
+        out,
+        "--local-only",
+        "keep state on this machine alone: with --state DIR on its disk, else in memory",
+    );
+    entry(out, "--group NAME", "the group, which names the shuffle topics too [default: the job's name]");
+    entry(
+        out,
+        "--start earliest|latest|MS",
+        "where the queues are read from that are there when the job begins for the first time; MS is a time in ms since the Unix epoch [default: earliest]",
+    );
+    entry(out, "--shuffle-queues N", "how many queues a topic has that the job creates [default: 8]");
     line(out, "");
 }
 

@@ -146,7 +146,9 @@ fn ports() {
     );
     check_more(
         "--to late=print: --to totals=kafka:x",
-        &["--to: unknown URL scheme `kafka:` in `kafka:x`; outputs are `file:PATH` and `print:`"],
+        &[
+            "--to: unknown URL scheme `kafka:` in `kafka:x`; outputs are `file:PATH`, `print:` and `topic:NAME`",
+        ],
     );
 }
 
@@ -173,6 +175,30 @@ fn files() {
         &[&format!("--to: {same} already is written by port `totals`; give each its own file")],
     );
     assert!(!std::path::Path::new(&same).exists());
+}
+
+#[test]
+fn flags_for_brokers_need_brokers_and_the_reverse() {
+    check(
+        "run --from lines=topic:l --from flows=stdin: --max-hits 1 --group g --local-only",
+        &[
+            "--group: is for a run on Apache RocketMQ; add --namesrv HOST:9876",
+            "--local-only: is for a run on Apache RocketMQ; add --namesrv HOST:9876",
+            "--from topic:l: port `lines` needs a broker; add --namesrv HOST:9876",
+        ],
+    );
+    #[cfg(feature = "rocketmq")]
+    check(
+        "run --namesrv localhost:9876 --from flows=stdin: --max-hits 1 --start later --shuffle-queues 0 --workers 2 --to late=topic:l?format=csv",
+        &[
+            "--namesrv: say where state lives: --local-only keeps it on this machine alone (there is no remote store yet)",
+            "--start: unknown position `later`; did you mean `latest`?",
+            "--shuffle-queues: `0` is no number from 1 to 1024",
+            "--from stdin:: with --namesrv port `flows` takes topics; write --from flows=topic:flows, or leave --namesrv out",
+            "--to topic:l?format=csv: a message has no header line; write format=json or lines",
+            "--workers: with --namesrv the queues are the unit of work; leave it out",
+        ],
+    );
 }
 
 #[test]

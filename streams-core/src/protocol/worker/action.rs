@@ -1,5 +1,6 @@
 //! What a worker asks for.
 
+use crate::effects::Reject;
 use crate::protocol::frame::Frame;
 use crate::protocol::ids::{Target, Token};
 use crate::protocol::reader::Gap;
@@ -83,8 +84,21 @@ pub enum Action {
         /// The next offset to read.
         offset: u64,
     },
+    /// Say that records failed. They are told again when they are read again, behind a crash.
+    Reject(Vec<Rejected>),
     /// The worker has ended.
     Stop(Stop),
+}
+
+/// A record that failed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rejected {
+    /// The offset of the message that was running.
+    pub offset: u64,
+    /// What failed.
+    pub reject: Reject,
+    /// The message, where it is a record as the source has it.
+    pub raw: Option<Vec<u8>>,
 }
 
 /// Why a worker ended.

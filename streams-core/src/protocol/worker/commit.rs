@@ -91,11 +91,11 @@ impl Worker {
         });
         // Order: what is written here first is either promoted or discarded at the next start; the other way
         // round the copy would miss a commit (rule 16).
-        if self.role.copied {
+        if self.is_copied() {
             self.prepare(&delta, actions);
         }
         self.commit = Some(Pending { snapshot, delta, clean });
-        if !self.role.copied {
+        if !self.is_copied() {
             self.ask_commit(actions);
         }
     }

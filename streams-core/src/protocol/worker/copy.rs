@@ -5,7 +5,7 @@
 //! whole of a commit. What a page has and the machine has changed since is for the operators to decide: theirs is
 //! newer.
 
-use super::{Action, Local, LocalDone, Phase, Stop, Worker, rows_of};
+use super::{Action, Local, LocalDone, Phase, RowsIn, Stop, Worker, rows_of};
 use crate::bug::{Bug, planted};
 use crate::error::StateError;
 use crate::store::Delta;
@@ -42,17 +42,29 @@ pub(super) enum Busy {
 }
 
 impl Worker {
+    /// Whether the instance keeps a copy of the remote rows.
+    pub(super) fn is_copied(&self) -> bool {
+        self.role.rows_in == RowsIn::RemoteAndCopy
+    }
+
     /// The row names a commit: is the local copy one of it?
     pub(super) fn find_rows(&mut self, id: Option<CommitId>, actions: &mut Vec<Action>) {
         self.rows.id = id;
         self.rows.cursor = Some(Vec::new());
         // A row of unknown origin has no copy.
-        self.role.copied &= id.is_some();
-        if self.role.copied {
-            self.phase = Phase::Comparing;
-            actions.push(Action::Local(Local::Marks));
-        } else {
-            self.load(actions);
+        if id.is_none() && self.is_copied() {
+            self.role.rows_in = RowsIn::Remote;
+        }
+        match self.role.rows_in {
+            RowsIn::Remote => self.load(actions),
+            RowsIn::RemoteAndCopy => {
+                self.phase = Phase::Comparing;
+                actions.push(Action::Local(Local::Marks));
+            }
+            RowsIn::Local => {
+                self.rows.cursor = None;
+                self.use_copy(actions);
+            }
         }
     }
 
@@ -189,7 +201,7 @@ impl Worker {
             self.rows.cursor = None;
             self.machine.loaded();
         }
-        if let Some(id) = self.rows.id.filter(|_| self.role.copied) {
+        if let Some(id) = self.rows.id.filter(|_| self.is_copied()) {
             let mut page = Delta::new();
             rows.iter().for_each(|(key, value)| page.put(key, value));
             self.rows.busy = Busy::Saving;
@@ -213,7 +225,7 @@ impl Worker {
     pub(super) fn promote(&mut self, actions: &mut Vec<Action>) {
         let id = self.commit_id(self.version);
         self.rows.id = Some(id);
-        if self.role.copied {
+        if self.is_copied() {
             self.rows.busy = Busy::Promoting;
             actions.push(Action::Local(Local::Promote { id }));
         }
@@ -221,7 +233,7 @@ impl Worker {
 
     /// Only where a bug is planted: changed rows go into the local store before they are committed.
     pub(super) fn spill(&mut self, actions: &mut Vec<Action>) {
-        let Some(id) = self.rows.id.filter(|_| self.role.copied && self.rows.busy == Busy::No) else {
+        let Some(id) = self.rows.id.filter(|_| self.is_copied() && self.rows.busy == Busy::No) else {
             return;
         };
         let mut delta = Delta::new();

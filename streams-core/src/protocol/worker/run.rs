@@ -1,9 +1,9 @@
 //! Running: messages into the machine, results into the senders.
 
-use super::{Action, Message, Phase, Poll, Stop, Worker, copy};
+use super::{Action, Message, Phase, Poll, Rejected, Stop, Worker, copy};
 use crate::batch::{Batch, RawBatch};
 use crate::bug::{Bug, planted};
-use crate::effects::Run;
+use crate::effects::{Origin, Run};
 use crate::protocol::frame::{Frame, Item};
 use crate::protocol::ids::{Stage, Target, Topic};
 use crate::protocol::reader::Accepted;
@@ -72,7 +72,14 @@ impl Worker {
         let batch = RawBatch::stored(&message.body, 0, self.offset, stored_ms);
         self.count_in();
         self.machine.feed(self.entry(), Batch::Raw { batch: &batch, from: 0, stop_on_reject: false });
-        self.gather()
+        let told = self.rejects.len();
+        self.gather()?;
+        for rejected in self.rejects.iter_mut().skip(told) {
+            if rejected.reject.origin != Origin::None {
+                rejected.raw = Some(message.body.clone());
+            }
+        }
+        Ok(())
     }
 
     fn count_in(&mut self) {
@@ -170,7 +177,8 @@ impl Worker {
         self.machine.drain(&mut effects);
         self.counters.late += std::mem::take(&mut effects.late);
         self.counters.dead_letter += effects.rejects.len() as u64;
-        effects.rejects.clear();
+        let offset = self.offset;
+        self.rejects.extend(effects.rejects.drain(..).map(|reject| Rejected { offset, reject, raw: None }));
         let n_sources = self.machine.n_sources();
         for (exchange, runs) in effects.runs.iter_mut().enumerate() {
             let stage = Stage(u16::try_from(n_sources + exchange).unwrap_or(u16::MAX));
@@ -181,6 +189,12 @@ impl Worker {
             }
         }
         for (output, batch) in effects.outputs.iter_mut().enumerate() {
+            if let Some(error) = batch.error.take() {
+                return Err(Stop::Broken(format!(
+                    "a record for output port {output} cannot be encoded, made of what lies at offset {}: {error}",
+                    self.offset
+                )));
+            }
             let topic = Topic::Output(u16::try_from(output).unwrap_or(u16::MAX));
             self.publish(topic, &batch.bytes);
             batch.bytes.clear();

@@ -19,7 +19,7 @@ impl Worker {
     pub(super) fn row(&mut self, row: Option<(u64, Snapshot)>, actions: &mut Vec<Action>) {
         let Some((version, snapshot)) = row else {
             // A copy that is here all the same is of another life of the job.
-            if self.role.copied {
+            if self.is_copied() {
                 self.phase = Phase::Clearing;
                 actions.push(Action::Local(Local::Forget));
             } else {

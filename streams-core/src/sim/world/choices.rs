@@ -190,7 +190,11 @@ impl<'a> World<'a> {
                 let read = matches!(target.topic, Topic::Of(_));
                 settled && workers == 1 && budget.crashes == 0 && !lands(*target) && !read
             }
-            Action::Rollback | Action::Local(_) | Action::Report { .. } | Action::Stop(_) => false,
+            Action::Rollback
+            | Action::Local(_)
+            | Action::Report { .. }
+            | Action::Reject(_)
+            | Action::Stop(_) => false,
         }
     }
 
@@ -370,6 +374,7 @@ pub(super) fn action_hash(action: &Action, split: usize) -> u64 {
         Action::Rollback => (9, 0),
         Action::Observe => (10, 0),
         Action::Report { .. } => (11, 0),
+        Action::Reject(_) => (15, 0),
         Action::Stop(_) => (12, 0),
     };
     mix(mix(kind, more), split as u64)

@@ -91,7 +91,7 @@ impl World<'_> {
                 let token = row.token().unwrap_or(Token { epoch: 0, nonce: 0 });
                 Answer::Observed { token, version: row.version }
             }
-            Action::Report { .. } | Action::Stop(_) => return,
+            Action::Report { .. } | Action::Reject(_) | Action::Stop(_) => return,
         };
         self.answers.push((worker, answer));
     }
@@ -352,6 +352,7 @@ fn format_kind(action: &Action) -> (u64, &'static str) {
         Action::Rollback => (9, "roll back"),
         Action::Observe => (10, "observe"),
         Action::Report { .. } => (11, "report"),
+        Action::Reject(_) => (21, "reject"),
         Action::Stop(_) => (12, "stop"),
     }
 }

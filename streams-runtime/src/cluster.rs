@@ -1,0 +1,116 @@
+//! A job on Apache RocketMQ: each queue of each stage is a split with a worker of its own, and stages are joined
+//! by shuffle topics.
+//!
+//! What is decided is decided by [`streams_core::protocol`]; here its actions are done: [`io`] talks to brokers,
+//! [`rows`] keeps state, [`topics`] finds or makes the topics, [`fleet`] tells the workers what came of it.
+
+mod fleet;
+mod io;
+mod message;
+mod rows;
+mod topics;
+
+use std::time::Instant;
+
+use streams_core::protocol::stages;
+use streams_core::store::Store;
+use streams_core::store::memory::MemoryStore;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::cli::{ClusterConfig, RunConfig};
+use crate::codec::{Shapes, TextPorts};
+use crate::error::{Error, ErrorKind};
+use crate::job::JobHandle;
+use crate::report::{Counters, Outcome};
+use crate::rocketmq::{self, Broker, Config};
+use crate::run::{Ended, note};
+use crate::signals::StopFlag;
+
+use fleet::Fleet;
+use rows::SplitRows;
+use topics::JobRow;
+
+/// Runs the job until a signal ends it.
+pub(crate) fn run(job: JobHandle, config: &RunConfig, cluster: &ClusterConfig) -> Ended {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            let error = Error::source(format!("the threads for the brokers cannot be started: {error}"));
+            return (Counters::default(), Err(error));
+        }
+    };
+    let began = Instant::now();
+    let mut counters = Counters::default();
+    let result = runtime.block_on(start(job, config, cluster, &mut counters));
+    counters.elapsed_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    // A pull that waits for messages is not waited for.
+    runtime.shutdown_background();
+    (counters, result)
+}
+
+async fn start(
+    job: JobHandle,
+    config: &RunConfig,
+    cluster: &ClusterConfig,
+    counters: &mut Counters,
+) -> Result<Outcome, Error> {
+    let shapes = Shapes::new(&config.from, &config.to);
+    let job = job.bound(&config.settings, 1, TextPorts::new(&shapes));
+    let stages = stages::stages(|| job.sharded(&[]))?;
+    let store: Box<dyn Store> = match &config.state {
+        Some(dir) => crate::store::open(dir, config.store).map_err(Error::state)?,
+        None => Box::new(MemoryStore::new()),
+    };
+    let mut rows = SplitRows::open(store)?;
+
+    let client = format!("{}@{}", std::process::id(), random_number());
+    let mut names = Config::new(cluster.namesrv.clone(), cluster.group.clone(), client);
+    names.access_key = secret("ROCKETMQ_ACCESS_KEY");
+    names.secret_key = secret("ROCKETMQ_SECRET_KEY");
+    names.tls = std::env::var_os("ROCKETMQ_TLS").is_some_and(|text| text == "1" || text == "true");
+    let broker = Broker::connect(&names).await.map_err(failed)?;
+
+    let found = JobRow::load(&rows)?;
+    let row = JobRow::settle(found, &job, config, cluster, &stages, &broker).await?;
+    row.save(&mut rows)?;
+    if config.state.is_none() {
+        note(
+            "without --state DIR the state is in memory: a stop or a crash loses the windows that are open, and the group's offsets are where the next run begins",
+        );
+    } else {
+        note(
+            "--local-only: the state is on this machine alone; where it is lost, open windows are lost with it",
+        );
+    }
+    let stop =
+        StopFlag::listen().map_err(|error| Error::state(format!("cannot listen for signals: {error}")))?;
+    let mut fleet = Fleet::new(job, config, cluster, stages, row, rows, broker.clone())?;
+    let result = fleet.run(&stop).await;
+    *counters = fleet.counters();
+    broker.shutdown().await;
+    result.map(|()| Outcome::Interrupted)
+}
+
+/// A key from the environment, so that it stands on no command line.
+fn secret(variable: &str) -> Option<rocketmq::Secret> {
+    std::env::var(variable).ok().filter(|text| !text.is_empty()).map(rocketmq::Secret::new)
+}
+
+/// What a broker said ends the run.
+#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` calls")]
+fn failed(error: rocketmq::Error) -> Error {
+    ErrorKind::Broker(error.to_string()).into()
+}
+
+/// A number that no other process draws: from the seeds that the standard library gives its hash maps.
+fn random_number() -> u64 {
+    use std::hash::{BuildHasher as _, RandomState};
+    RandomState::new().hash_one(std::process::id())
+}
+
+/// Tells code with other results apart: the job's tokens, its settings, and the program itself (rule 19).
+fn fingerprint(job: &JobHandle, config: &RunConfig) -> u64 {
+    let program = std::env::current_exe().and_then(std::fs::read).map_or(0, |bytes| xxh3_64(&bytes));
+    xxh3_64(format!("{} {program} {:?}", job.topology.fingerprint, config.settings).as_bytes())
+}

@@ -1,0 +1,167 @@
+//! What brokers are asked, as tasks: each ends with what came of one action.
+
+use std::time::Duration;
+
+use streams_core::protocol::frame::Frame;
+use streams_core::protocol::ids::{Incarnation, Split, Target, Topic};
+use streams_core::protocol::worker::Message;
+
+use super::message;
+use crate::cli::StartPosition;
+use crate::rocketmq::{Broker, Error, QueueId, Sent};
+
+/// How many messages a pull asks for: records of a source, or frames of many records.
+const RECORDS: u32 = 1_024;
+const FRAMES: u32 = 32;
+/// How long a broker may keep a pull that finds nothing.
+const WAIT_MS: u64 = 1_000;
+/// Between two attempts, at first and at the most.
+const PAUSE_MS: u64 = 100;
+const LONGEST_PAUSE_MS: u64 = 5_000;
+
+/// What a pull found.
+pub(super) struct Polled {
+    pub(super) messages: Vec<Message>,
+    pub(super) min: u64,
+    pub(super) max: u64,
+    /// The id of the message in front of the offset that was asked for.
+    pub(super) before: Option<u64>,
+    pub(super) fresh: bool,
+}
+
+/// A queue to read, and how.
+pub(super) struct Source {
+    pub(super) topic: String,
+    pub(super) queue: QueueId,
+    pub(super) is_shuffle: bool,
+}
+
+/// How long to wait behind so many failures in a row; spread, so that workers do not come together.
+pub(super) fn pause(failures: u32) -> Duration {
+    let most = PAUSE_MS.saturating_mul(1 << failures.min(10)).min(LONGEST_PAUSE_MS);
+    let spread = super::random_number() % (most / 2).max(1);
+    Duration::from_millis(most / 2 + spread)
+}
+
+/// Where reading begins.
+pub(super) async fn resolve(
+    broker: &Broker,
+    source: &Source,
+    start: StartPosition,
+    reported: Option<&str>,
+) -> Result<u64, Error> {
+    let Source { topic, queue, .. } = source;
+    let (min, max) = broker.bounds(topic, queue).await?;
+    // Without a state the group's own offset is all that is known of an earlier run.
+    if let Some(group) = reported
+        && let Some(offset) = broker.reported(group, topic, queue).await?
+        && (min..=max).contains(&offset)
+    {
+        return Ok(offset);
+    }
+    match start {
+        StartPosition::Earliest => Ok(min),
+        StartPosition::Latest => Ok(max),
+        StartPosition::At(ms) => Ok(broker.offset_at(topic, queue, ms).await?.clamp(min, max)),
+    }
+}
+
+/// Messages from `offset` on; `known` is the id of a message that was read before, with the offset behind it.
+pub(super) async fn poll(
+    broker: &Broker,
+    source: &Source,
+    offset: u64,
+    known: Option<(u64, u64)>,
+) -> Result<Polled, Error> {
+    let Source { topic, queue, is_shuffle } = source;
+    let before = match known {
+        Some((behind, id)) if behind == offset => Some(id),
+        _ => before(broker, source, offset).await?,
+    };
+    let most = if *is_shuffle { FRAMES } else { RECORDS };
+    match broker.pull(topic, queue, offset, most, WAIT_MS).await {
+        Ok(pulled) => {
+            let messages = pulled.messages.into_iter().map(|message| Message {
+                id: message.id,
+                stored_ms: message.stored_ms,
+                body: message.body.to_vec(),
+            });
+            let messages = messages.collect();
+            let (min, max) = (pulled.min, pulled.max);
+            Ok(Polled { messages, min, max, before, fresh: pulled.from_master })
+        }
+        // The worker says what that means.
+        Err(Error::OutOfRange { min, max, .. }) => {
+            Ok(Polled { messages: Vec::new(), min, max, before, fresh: true })
+        }
+        Err(other) => Err(other),
+    }
+}
+
+/// The id of the message in front of `offset`, where it is still there.
+async fn before(broker: &Broker, source: &Source, offset: u64) -> Result<Option<u64>, Error> {
+    let Some(at) = offset.checked_sub(1) else { return Ok(None) };
+    match broker.pull(&source.topic, &source.queue, at, 1, 0).await {
+        Ok(pulled) => {
+            Ok(pulled.messages.first().filter(|message| message.offset == at).map(|message| message.id))
+        }
+        Err(Error::OutOfRange { .. }) => Ok(None),
+        Err(other) => Err(other),
+    }
+}
+
+/// Puts a frame into a queue: the offset of the last message, or `None` when nobody knows what became of it.
+pub(super) async fn send(
+    broker: &Broker,
+    topic: &str,
+    queue: &QueueId,
+    target: Target,
+    frame: Frame,
+) -> Result<Option<u64>, Error> {
+    let messages = match target.topic {
+        Topic::Output(_) => message::of_output(frame),
+        Topic::Of(_) => message::of_shuffle(&frame).map(|message| vec![message]).unwrap_or_default(),
+    };
+    let n = messages.len() as u64;
+    match broker.send(topic, queue, &messages).await? {
+        Sent::Stored { offset } => Ok(Some(offset + n.saturating_sub(1))),
+        Sent::Unknown(_) => Ok(None),
+        Sent::Refused(reason) => Err(Error::Refused {
+            place: format!("writing to queue {queue} of topic `{topic}`"),
+            reason,
+            remedy: "make room for it, or make the records smaller",
+        }),
+    }
+}
+
+/// The highest number of `sender` in a queue from `from` on, as far as the queue reaches on the master when this
+/// begins.
+pub(super) async fn tail(
+    broker: &Broker,
+    (topic, queue, target): (&str, &QueueId, Target),
+    from: u64,
+    (incarnation, sender): (Incarnation, Split),
+    settle_ms: u64,
+) -> Result<u64, Error> {
+    tokio::time::sleep(Duration::from_millis(settle_ms)).await;
+    // The broker's index lags behind what it has acknowledged.
+    broker.settle(topic, queue).await?;
+    let (min, end) = broker.bounds(topic, queue).await?;
+    let mut at = from.max(min);
+    let mut last = 0;
+    while at < end {
+        let pulled = broker.pull(topic, queue, at, RECORDS, 0).await?;
+        for found in &pulled.messages {
+            let number = match target.topic {
+                Topic::Output(_) => message::number(found, incarnation, sender),
+                Topic::Of(_) => message::last_of(found, incarnation, sender),
+            };
+            last = number.unwrap_or(0).max(last);
+        }
+        if pulled.next <= at {
+            break;
+        }
+        at = pulled.next;
+    }
+    Ok(last)
+}

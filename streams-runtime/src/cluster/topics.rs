@@ -1,0 +1,289 @@
+//! The topics of a job and their queues, as they were when the job was created: they are part of its state, since
+//! which queue a key belongs to must never change (rule 2).
+
+use serde::{Deserialize, Serialize};
+use streams_core::protocol::ids::{Incarnation, Split, Stage, Target, Topic};
+use streams_core::protocol::stages::{StagePlan, outputs};
+
+use super::rows::SplitRows;
+use super::{failed, random_number};
+use crate::cli::{ClusterConfig, RunConfig};
+use crate::error::{Error, ErrorKind};
+use crate::job::JobHandle;
+use crate::rocketmq::{self, Broker, QueueId};
+use crate::run::note;
+use crate::url::{Place, Url};
+
+/// Where the row is.
+const KEY: &[u8] = b"job";
+/// The row's form.
+const VERSION: u32 = 1;
+
+/// A topic and its queues in their frozen order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Queues {
+    pub(super) topic: String,
+    queues: Vec<(String, u16)>,
+    /// How many of them were there when the job was created: the start position is for those.
+    original: usize,
+}
+
+/// What is known of a job as long as its state lives.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct JobRow {
+    version: u32,
+    job: String,
+    group: String,
+    incarnation: u64,
+    /// What the stages read, by number.
+    pub(super) stages: Vec<Queues>,
+    /// By output port; none for one that is printed.
+    pub(super) outputs: Vec<Option<Queues>>,
+}
+
+impl Queues {
+    fn new(topic: &str, queues: Vec<QueueId>) -> Self {
+        let original = queues.len();
+        Self { topic: topic.to_owned(), queues: queues.into_iter().map(named).collect(), original }
+    }
+
+    pub(super) fn len(&self) -> u16 {
+        u16::try_from(self.queues.len()).unwrap_or(u16::MAX)
+    }
+
+    pub(super) fn queue(&self, index: u16) -> Option<QueueId> {
+        let (broker, id) = self.queues.get(usize::from(index))?;
+        Some(QueueId { broker: broker.clone(), id: *id })
+    }
+
+    /// Whether a queue was there when the job was created.
+    pub(super) fn is_original(&self, index: u16) -> bool {
+        usize::from(index) < self.original
+    }
+
+    /// Those of `there` that are not known yet are put behind the others; says which are known and missing.
+    fn grow(&mut self, there: Vec<QueueId>) -> Vec<String> {
+        let there: Vec<(String, u16)> = there.into_iter().map(named).collect();
+        let missing = self.queues.iter().filter(|queue| !there.contains(queue));
+        let missing = missing.map(|(broker, id)| format!("{broker}:{id}")).collect();
+        for queue in there {
+            if !self.queues.contains(&queue) {
+                self.queues.push(queue);
+            }
+        }
+        missing
+    }
+}
+
+fn named(queue: QueueId) -> (String, u16) {
+    (queue.broker, queue.id)
+}
+
+impl JobRow {
+    pub(super) fn load(rows: &SplitRows) -> Result<Option<Self>, Error> {
+        let Some(bytes) = rows.get(KEY)? else { return Ok(None) };
+        let row: Self = serde_json::from_slice(&bytes).map_err(|error| {
+            Error::state(format!("the state's record of the job cannot be read: {error}"))
+        })?;
+        if row.version != VERSION {
+            return Err(Error::state(format!(
+                "the state was written by a newer version of this program (its record has form {}, this program knows {VERSION})",
+                row.version
+            )));
+        }
+        Ok(Some(row))
+    }
+
+    pub(super) fn save(&self, rows: &mut SplitRows) -> Result<(), Error> {
+        let bytes = serde_json::to_vec(self)
+            .map_err(|error| Error::state(format!("the record of the job cannot be written: {error}")))?;
+        rows.put(KEY, &bytes)
+    }
+
+    pub(super) fn incarnation(&self) -> Incarnation {
+        Incarnation(self.incarnation)
+    }
+
+    /// The row of the job as it is to run: the one that was found, compared with what is there; or a new one, for
+    /// which topics are made where they are missing.
+    pub(super) async fn settle(
+        found: Option<Self>,
+        job: &JobHandle,
+        config: &RunConfig,
+        cluster: &ClusterConfig,
+        stages: &[StagePlan],
+        broker: &Broker,
+    ) -> Result<Self, Error> {
+        match found {
+            Some(row) => row.compare(job, config, cluster, stages, broker).await,
+            None => Self::create(job, config, cluster, stages, broker).await,
+        }
+    }
+
+    async fn create(
+        job: &JobHandle,
+        config: &RunConfig,
+        cluster: &ClusterConfig,
+        stages: &[StagePlan],
+        broker: &Broker,
+    ) -> Result<Self, Error> {
+        let mut read = Vec::new();
+        for (port, url) in job.topology.sources().zip(&config.from) {
+            let topic = topic_of(url);
+            let queues = broker.queues(topic).await.map_err(|error| missing(error, port.name))?;
+            read.push(Queues::new(topic, queues.read));
+        }
+        let n = cluster.shuffle_queues;
+        for exchange in 0..stages.len() - read.len() {
+            let topic = format!("{}-shuffle-{exchange}", cluster.group);
+            let made = broker.create_topic(&topic, n, n).await;
+            made.map_err(|error| {
+                Error::from(ErrorKind::Broker(format!(
+                    "the shuffle topic cannot be made: {error}\ncreate it with `mqadmin updateTopic -n {} -c CLUSTER -t {topic} -r {n} -w {n}`, or give the number of its queues with --shuffle-queues",
+                    cluster.namesrv.join(";")
+                )))
+            })?;
+            let queues = broker.queues(&topic).await.map_err(failed)?;
+            read.push(Queues::new(&topic, queues.read));
+        }
+        let reached = outputs(stages);
+        let mut written = Vec::new();
+        for (index, (port, url)) in job.topology.sinks().zip(&config.to).enumerate() {
+            let is_reached = reached.contains(&Topic::Output(u16::try_from(index).unwrap_or(u16::MAX)));
+            written.push(match url.place() {
+                Place::Topic(topic) if is_reached => {
+                    if matches!(broker.queues(topic).await, Err(rocketmq::Error::NoTopic { .. })) {
+                        note(&format!(
+                            "topic `{topic}` (port `{}`) does not exist; creating it with {n} queues",
+                            port.name
+                        ));
+                        broker.create_topic(topic, n, n).await.map_err(failed)?;
+                    }
+                    let queues = broker.queues(topic).await.map_err(failed)?;
+                    Some(Queues::new(topic, queues.write))
+                }
+                _ => None,
+            });
+        }
+        Ok(Self {
+            version: VERSION,
+            job: job.topology.job.to_owned(),
+            group: cluster.group.clone(),
+            incarnation: random_number(),
+            stages: read,
+            outputs: written,
+        })
+    }
+
+    async fn compare(
+        mut self,
+        job: &JobHandle,
+        config: &RunConfig,
+        cluster: &ClusterConfig,
+        stages: &[StagePlan],
+        broker: &Broker,
+    ) -> Result<Self, Error> {
+        let other = |what: &str, has: &str, asked: &str| {
+            Error::usage(format!(
+                "the state is that of {what} `{has}`, and `{asked}` was asked for; go back to what it was, or begin with another --state directory"
+            ))
+        };
+        if self.job != job.topology.job {
+            return Err(other("the job", &self.job, job.topology.job));
+        }
+        if self.group != cluster.group {
+            return Err(other("the group", &self.group, &cluster.group));
+        }
+        if self.stages.len() != stages.len() {
+            return Err(Error::usage(format!(
+                "the state is that of a job of {} stages, and this one has {}; begin with another --state directory",
+                self.stages.len(),
+                stages.len()
+            )));
+        }
+        for (queues, url) in self.stages.iter().zip(&config.from) {
+            if queues.topic != topic_of(url) {
+                return Err(other("the topic", &queues.topic, topic_of(url)));
+            }
+        }
+        for (queues, url) in self.outputs.iter().zip(&config.to) {
+            let asked = matches!(url.place(), Place::Topic(_)).then(|| topic_of(url));
+            let has = queues.as_ref().map(|queues| queues.topic.as_str());
+            if has != asked {
+                return Err(other("the output", has.unwrap_or("print:"), url.as_str()));
+            }
+        }
+        self.look(config.from.len(), broker).await?;
+        Ok(self)
+    }
+
+    /// Compares with what the brokers have now: sources may have grown, nothing may be missing. Says whether there
+    /// are new queues.
+    pub(super) async fn look(&mut self, n_sources: usize, broker: &Broker) -> Result<bool, Error> {
+        let mut grown = false;
+        for (stage, known) in self.stages.iter_mut().enumerate() {
+            let there = broker.queues(&known.topic).await.map_err(failed)?.read;
+            let (before, n_there) = (known.len(), there.len());
+            let missing = known.grow(there);
+            gone(known, &missing)?;
+            if known.len() > before && stage >= n_sources {
+                return Err(ErrorKind::Broker(format!(
+                    "shuffle topic `{}` has {n_there} queues and was created with {before}; set it back, since keys belong to queues",
+                    known.topic
+                ))
+                .into());
+            }
+            grown |= known.len() > before;
+        }
+        for known in self.outputs.iter().flatten() {
+            let there = broker.queues(&known.topic).await.map_err(failed)?.write;
+            let missing = known.clone().grow(there);
+            gone(known, &missing)?;
+        }
+        Ok(grown)
+    }
+
+    /// Topic and queue that a split reads.
+    pub(super) fn source(&self, split: Split) -> Option<(&str, QueueId)> {
+        let queues = self.stages.get(usize::from(split.stage.0))?;
+        Some((&queues.topic, queues.queue(split.queue)?))
+    }
+
+    /// Topic and queue of a target; none for results that are printed.
+    pub(super) fn target(&self, target: Target) -> Option<(&str, QueueId)> {
+        let queues = match target.topic {
+            Topic::Of(Stage(stage)) => self.stages.get(usize::from(stage))?,
+            Topic::Output(output) => self.outputs.get(usize::from(output))?.as_ref()?,
+        };
+        Some((&queues.topic, queues.queue(target.queue)?))
+    }
+}
+
+fn gone(known: &Queues, missing: &[String]) -> Result<(), Error> {
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(ErrorKind::Broker(format!(
+        "topic `{}` has lost its queues {}; bring the broker back, or begin with another --state directory",
+        known.topic,
+        missing.join(", ")
+    ))
+    .into())
+}
+
+fn missing(error: rocketmq::Error, port: &str) -> Error {
+    match error {
+        rocketmq::Error::NoTopic { topic } => ErrorKind::Broker(format!(
+            "topic `{topic}` (port `{port}`) does not exist; create it, or name another with --from {port}=topic:NAME"
+        ))
+        .into(),
+        other => failed(other),
+    }
+}
+
+fn topic_of(url: &Url) -> &str {
+    match url.place() {
+        Place::Topic(topic) => topic,
+        _ => "",
+    }
+}
