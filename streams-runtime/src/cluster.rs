@@ -10,7 +10,8 @@ mod message;
 mod rows;
 mod topics;
 
-use std::time::Instant;
+use std::convert::Infallible;
+use std::time::{Duration, Instant};
 
 use streams_core::protocol::stages;
 use streams_core::store::Store;
@@ -22,13 +23,17 @@ use crate::codec::{Shapes, TextPorts};
 use crate::error::{Error, ErrorKind};
 use crate::job::JobHandle;
 use crate::report::{Counters, Outcome};
-use crate::rocketmq::{self, Broker, Config};
+use crate::rocketmq::{self, Broker, Config, Membership};
 use crate::run::{Ended, note};
 use crate::signals::StopFlag;
 
 use fleet::Fleet;
 use rows::SplitRows;
 use topics::JobRow;
+
+/// How long a member that was killed may take to disappear.
+const DEPARTURE: Duration = Duration::from_secs(10);
+const HEARTBEAT: Duration = Duration::from_secs(5);
 
 /// Runs the job until a signal ends it.
 pub(crate) fn run(job: JobHandle, config: &RunConfig, cluster: &ClusterConfig) -> Ended {
@@ -73,6 +78,7 @@ async fn start(
 
     let found = JobRow::load(&rows)?;
     let row = JobRow::settle(found, &job, config, cluster, &stages, &broker).await?;
+    let membership = alone(&broker, cluster, &row.topics()).await?;
     row.save(&mut rows)?;
     if config.state.is_none() {
         note(
@@ -86,10 +92,46 @@ async fn start(
     let stop =
         StopFlag::listen().map_err(|error| Error::state(format!("cannot listen for signals: {error}")))?;
     let mut fleet = Fleet::new(job, config, cluster, stages, row, rows, broker.clone())?;
-    let result = fleet.run(&stop).await;
+    let result = tokio::select! {
+        result = fleet.run(&stop) => result,
+        never = beat(&membership) => match never {},
+    };
     *counters = fleet.counters();
+    // Who leaves without a word is noticed when the connection closes, a moment later.
+    let _ = membership.leave().await;
     broker.shutdown().await;
     result.map(|()| Outcome::Interrupted)
+}
+
+/// Joins the group, which must have no other member: another instance could not come by the state of a queue.
+async fn alone(broker: &Broker, cluster: &ClusterConfig, topics: &[&str]) -> Result<Membership, Error> {
+    let membership = broker.join(&cluster.group, topics).await.map_err(failed)?;
+    let began = Instant::now();
+    loop {
+        let members = membership.members().await.map_err(failed)?;
+        if members.len() <= 1 {
+            return Ok(membership);
+        }
+        // One that was killed is still a member for a moment.
+        if began.elapsed() > DEPARTURE {
+            let _ = membership.leave().await;
+            return Err(Error::usage(format!(
+                "--local-only: the group `{}` has {} other members; state that is kept on one machine cannot follow its queues to another, so a second instance is refused: stop the other one, or give this one another --group",
+                cluster.group,
+                members.len() - 1
+            )));
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// Tells the brokers every few seconds that this member is alive.
+async fn beat(membership: &Membership) -> Infallible {
+    loop {
+        tokio::time::sleep(HEARTBEAT).await;
+        // A broker that is away hears the next one.
+        let _ = membership.heartbeat().await;
+    }
 }
 
 /// A key from the environment, so that it stands on no command line.

@@ -195,6 +195,12 @@ impl Worker {
         self.role.split
     }
 
+    /// The stage has these queues now. What it sends from here on says so, and whoever reads it waits for all of
+    /// them: so nothing may come into a new queue before the old ones have announced it.
+    pub fn announce(&mut self, siblings: BTreeSet<u16>) {
+        self.role.siblings = siblings;
+    }
+
     /// Whether it has ended.
     #[must_use]
     pub fn is_stopped(&self) -> bool {

@@ -377,6 +377,11 @@ impl Fleet {
                 note("a topic has grown; its new queues are read from their beginning");
                 row.save(&mut self.rows)?;
                 self.row = row;
+                for (split, run) in &mut self.runs {
+                    if let Some(queues) = self.row.stages.get(usize::from(split.stage.0)) {
+                        run.worker.announce((0..queues.len()).collect());
+                    }
+                }
                 self.take_all()
             }
             // While the brokers are away nobody knows; what is really missing shows when it is used.

@@ -100,6 +100,11 @@ impl JobRow {
         rows.put(KEY, &bytes)
     }
 
+    /// The topics that the job reads.
+    pub(super) fn topics(&self) -> Vec<&str> {
+        self.stages.iter().map(|queues| queues.topic.as_str()).collect()
+    }
+
     pub(super) fn incarnation(&self) -> Incarnation {
         Incarnation(self.incarnation)
     }

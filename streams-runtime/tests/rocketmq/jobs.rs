@@ -5,14 +5,17 @@ use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use streams_runtime::rocketmq::{Broker, QueueId};
+use streams_core::protocol::frame::Frame;
+use streams_runtime::rocketmq::{Broker, Config, QueueId};
 
-use super::{connect, eventually, namesrv, plain, store, unique};
+use super::outage::Ours;
+use super::{eventually, namesrv, plain, store, unique};
 use crate::program::{Place, flows, sorted};
 
 /// A job with a topic for its input and one for its output.
 struct Fleet {
     place: Place,
+    namesrv: String,
     broker: Broker,
     input: String,
     output: String,
@@ -21,15 +24,21 @@ struct Fleet {
 
 impl Fleet {
     async fn new(job: &'static str, n_queues: u16) -> Self {
-        let broker = connect().await;
+        Self::at(&namesrv(), job, n_queues).await
+    }
+
+    async fn at(namesrv: &str, job: &'static str, n_queues: u16) -> Self {
+        let config = Config::new([namesrv], unique("group"), unique("client"));
+        let broker = Broker::connect(&config).await.unwrap();
         let (input, output) = (unique("flows"), unique("totals"));
         broker.create_topic(&input, n_queues, n_queues).await.unwrap();
         broker.create_topic(&output, 3, 3).await.unwrap();
-        Self { place: Place::new(job), broker, input, output, group: unique("traffic") }
+        let (place, group, namesrv) = (Place::new(job), unique("traffic"), namesrv.to_owned());
+        Self { place, namesrv, broker, input, output, group }
     }
 
     fn command(&self, more: &str) -> Command {
-        let (input, output, group, namesrv) = (&self.input, &self.output, &self.group, namesrv());
+        let Self { input, output, group, namesrv, .. } = self;
         self.place.command(&format!(
             "run --namesrv {namesrv} --group {group} --from topic:{input} --to topic:{output} --local-only --state state --shuffle-queues 4 --checkpoint-interval 200ms {more}"
         ))
@@ -134,6 +143,134 @@ async fn a_job_with_a_shuffle_gives_what_it_gives_on_a_file() {
     assert_eq!((&report["records_in"], &report["late"]), (&20_004.into(), &0.into()), "{report}");
 }
 
+/// What a job says that does not start.
+fn refused(mut command: Command) -> String {
+    let output = command.stdout(Stdio::null()).output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_ne!(output.status.code(), Some(0), "{text}");
+    text
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_instance_is_refused_with_the_reason() {
+    let fleet = Fleet::new("traffic", 2).await;
+    let job = fleet.start();
+    fleet.put(&flows(400, 5).lines().collect::<Vec<_>>()).await;
+    fleet.wait_for(1).await;
+    let other = Fleet {
+        place: Place::new("traffic"),
+        namesrv: fleet.namesrv.clone(),
+        broker: fleet.broker.clone(),
+        input: fleet.input.clone(),
+        output: fleet.output.clone(),
+        group: fleet.group.clone(),
+    };
+    let text = refused(other.command(""));
+    assert!(text.contains("has 1 other members") && text.contains("--group"), "{text}");
+    // The group's offsets are there for the tools of the broker.
+    let queue = fleet.broker.queues(&fleet.input).await.unwrap().read[0].clone();
+    let offset = async || fleet.broker.reported(&fleet.group, &fleet.input, &queue).await.unwrap();
+    eventually("the offset for tools", offset, |offset| *offset == Some(200)).await;
+    assert_eq!(end(job, "-TERM"), Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_wrong_is_said_before_anything_runs() {
+    let fleet = Fleet::new("traffic", 1).await;
+    let missing = Fleet { input: unique("nothing"), ..fleet };
+    let text = refused(missing.command(""));
+    assert!(text.contains("port `flows`) does not exist; create it"), "{text}");
+    let fleet = Fleet::new("traffic", 1).await;
+    let shuffle = format!("{}-shuffle-0", fleet.group);
+    fleet.broker.create_topic(&shuffle, 3, 3).await.unwrap();
+    let text = refused(fleet.command(""));
+    assert!(text.contains("mqadmin updateTopic") && text.contains(&shuffle), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bad_records_are_dead_letters_and_cost_nothing_else() {
+    let fleet = Fleet::new("traffic", 1).await;
+    let text = flows(1_000, 5);
+    let expected = fleet.expected(&text);
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.insert(500, "garbage");
+    lines.insert(300, "");
+    let job = fleet
+        .command("--dead-letter file:letters --report report.json")
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    fleet.put(&lines).await;
+    fleet.close().await;
+    let (found, _) = fleet.wait_for(expected.len()).await;
+    assert!(found == expected);
+    assert_eq!(end(job, "-TERM"), Some(0));
+    let letters = fleet.place.read("letters");
+    let letters: Vec<serde_json::Value> =
+        letters.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(letters.len(), 2, "{letters:?}");
+    assert_eq!((&letters[1]["offset"], &letters[1]["raw"]), (&501.into(), &"garbage".into()), "{letters:?}");
+    assert_eq!(fleet.place.report("report.json")["dead_letter"], 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_topic_that_grows_makes_nobody_late() {
+    let fleet = Fleet::new("traffic", 2).await;
+    let text = flows(6_000, 20);
+    let expected = fleet.expected(&text);
+    let lines: Vec<&str> = text.lines().collect();
+    let (first, second) = lines.split_at(2_000);
+    let (second, third) = second.split_at(1_000);
+    let job = fleet.start();
+    fleet.put(first).await;
+    fleet.wait_for(1).await;
+    // Read queues first: nothing comes into them before their readers have announced them.
+    let admin = |read: &str, write: &str| {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/rocketmq");
+        let words = [
+            "admin",
+            "updateTopic",
+            "-n",
+            &namesrv(),
+            "-c",
+            "DefaultCluster",
+            "-t",
+            &fleet.input,
+            "-r",
+            read,
+            "-w",
+            write,
+        ];
+        assert!(Command::new(script).args(words).stdout(Stdio::null()).status().unwrap().success());
+    };
+    admin("4", "2");
+    let shuffle = format!("{}-shuffle-0", fleet.group);
+    let announced = async || {
+        let mut heard = std::collections::BTreeSet::new();
+        for id in fleet.broker.queues(&shuffle).await.unwrap().read {
+            for message in all(&fleet.broker, &shuffle, &id).await {
+                heard.extend(Frame::decode(&message.body).unwrap().siblings);
+            }
+        }
+        heard.len()
+    };
+    // The job looks for new queues every ten seconds, and tells of them with the next records.
+    for part in second.chunks(50) {
+        fleet.put(part).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    eventually("that four queues are announced", announced, |n| *n == 4).await;
+    admin("4", "4");
+    let writable = async || fleet.broker.queues(&fleet.input).await.unwrap().write.len();
+    eventually("four queues to write to", writable, |n| *n == 4).await;
+    fleet.put(third).await;
+    fleet.close().await;
+    let (found, _) = fleet.wait_for(expected.len()).await;
+    assert!(found == expected, "{} results of {}", found.len(), expected.len());
+    assert_eq!(end(job, "-TERM"), Some(0));
+    assert_eq!(fleet.place.report("report.json")["late"], 0);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_again_and_again_nothing_is_lost_or_doubled() {
     let kills: usize = std::env::var("STREAMS_KILLS").map_or(4, |text| text.parse().unwrap());
@@ -174,4 +311,47 @@ async fn killed_again_and_again_nothing_is_lost_or_doubled() {
             waits[waits.len() - 1]
         );
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_article_runs_without_a_state() {
+    let fleet = Fleet::new("traffic", 2).await;
+    let (input, group, namesrv) = (&fleet.input, &fleet.group, namesrv());
+    let words =
+        format!("run --namesrv {namesrv} --group {group} --from topic:{input} --local-only --to print:");
+    let mut job = fleet.place.command(&words).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let text = flows(1_000, 5);
+    let expected = fleet.expected(&text);
+    fleet.put(&text.lines().collect::<Vec<_>>()).await;
+    fleet.close().await;
+    let mut printed = std::io::BufRead::lines(std::io::BufReader::new(job.stdout.take().unwrap()));
+    let mut found: Vec<String> = printed.by_ref().take(expected.len()).map(|line| line.unwrap()).collect();
+    found.sort_unstable();
+    assert_eq!(found, expected);
+    assert_eq!(end(job, "-TERM"), Some(0));
+    assert_eq!(printed.count(), 0, "the window of the closing record is not over");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_broker_may_stop_in_the_middle() {
+    let ours = Ours::new(1);
+    let namesrv = ours.run("start");
+    let fleet = Fleet::at(namesrv.trim(), "traffic", 3).await;
+    let text = flows(6_000, 20);
+    let expected = fleet.expected(&text);
+    let lines: Vec<&str> = text.lines().collect();
+    let (first, second) = lines.split_at(3_000);
+    let job = fleet.start();
+    fleet.put(first).await;
+    fleet.wait_for(1).await;
+    ours.run("kill-broker");
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    ours.run("start-broker");
+    let there = async || fleet.broker.queues(&fleet.input).await.map(|queues| queues.write.len());
+    eventually("the topic", there, |n| *n == Ok(3)).await;
+    fleet.put(second).await;
+    fleet.close().await;
+    let (found, _) = fleet.wait_for(expected.len()).await;
+    assert!(found == expected, "{} results of {}", found.len(), expected.len());
+    assert_eq!(end(job, "-TERM"), Some(0));
 }

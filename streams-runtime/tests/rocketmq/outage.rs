@@ -9,12 +9,18 @@ use streams_runtime::rocketmq::{Broker, Config, Error, Sent};
 use super::{eventually, in_time, plain, topic};
 
 /// Runs until it is dropped, at ports that this process has to itself.
-struct Ours {
+pub(crate) struct Ours {
     port: u32,
 }
 
 impl Ours {
-    fn run(&self, verb: &str) -> String {
+    /// Each test has a number of its own.
+    pub(crate) fn new(number: u32) -> Self {
+        // Below the ports that systems give away by themselves.
+        Self { port: 22_000 + std::process::id() % 500 * 20 + number * 10 }
+    }
+
+    pub(crate) fn run(&self, verb: &str) -> String {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/rocketmq");
         let mut command = Command::new(script);
         command
@@ -35,8 +41,7 @@ impl Drop for Ours {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_stored_is_lost_when_the_broker_is_killed() {
-    // Below the ports that systems give away by themselves.
-    let ours = Ours { port: 22_000 + std::process::id() % 1_000 * 10 };
+    let ours = Ours::new(0);
     let namesrv = ours.run("start");
     let broker = Broker::connect(&Config::new([namesrv.trim()], "group", "client")).await.unwrap();
     let (topic, queue) = topic(&broker, "outage", 1).await;
