@@ -87,6 +87,8 @@ pub enum Bug {
     CleanBehindTail = 36,
     /// A copy that has only begun is not marked as such before the next commit.
     CopyUnmarked = 37,
+    /// Rows of a copy that lie behind what has been loaded are taken for loaded.
+    BehindCursor = 38,
 }
 
 #[cfg(not(feature = "sim"))]
@@ -110,7 +112,7 @@ mod switch {
 
     impl Bug {
         /// All of them.
-        pub const ALL: [Self; 37] = [
+        pub const ALL: [Self; 38] = [
             Self::MessageNumbers,
             Self::TwoInFlight,
             Self::GapAccepted,
@@ -148,6 +150,7 @@ mod switch {
             Self::HeldMarkEarly,
             Self::CleanBehindTail,
             Self::CopyUnmarked,
+            Self::BehindCursor,
         ];
 
         /// Its number in the list.

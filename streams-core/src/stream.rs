@@ -21,7 +21,7 @@ use crate::op::try_map::TryMap;
 use crate::op::window_aggregate::{ClosedLate, WindowAggregate};
 use crate::push::Operator;
 use crate::record::{EventTimed, NoKey, NoTime, Rec, TimeMark};
-use crate::time::{OutOfOrder, Window};
+use crate::time::{OutOfOrder, TimeBound, Window};
 use crate::window::{Closing, NoWindow, Running, WindowSpec, Windowed};
 
 /// A stream of values of type `T`.
@@ -93,6 +93,19 @@ impl<T> Stream<T> {
     }
 }
 
+/// A bound of event time that a stream with key `K` and time `Tm` can have.
+#[diagnostic::on_unimplemented(
+    message = "`at_most_ahead` is for the first `event_time` of a stream, in front of `key_by`",
+    label = "the records of this stream are not as a broker stored them",
+    note = "it measures against the time at which the broker stored the message; give the bound where event time is read first"
+)]
+pub trait BoundFor<K, Tm>: TimeBound {}
+
+#[diagnostic::do_not_recommend]
+impl<K, Tm> BoundFor<K, Tm> for OutOfOrder<false> {}
+#[diagnostic::do_not_recommend]
+impl BoundFor<NoKey, NoTime> for OutOfOrder<true> {}
+
 /// Stream with one more operator.
 type Next<T, K, Tm, W, O, X, H> = Stream<T, K, Tm, W, Then<O, X>, H>;
 
@@ -104,11 +117,11 @@ impl<T, K, Tm, W, O, H> Stream<T, K, Tm, W, O, H> {
     /// Says when a record happened, in ms since the Unix epoch, and how far records may be out of order. The
     /// watermark follows the largest time seen at that distance. Behind another `event_time` it begins a new
     /// time, with a watermark of its own.
-    pub fn event_time<F: Fn(&T) -> i64 + Pure, const AHEAD: bool>(
+    pub fn event_time<F: Fn(&T) -> i64 + Pure, B: BoundFor<K, Tm>>(
         self,
         at_ms: F,
-        bound: OutOfOrder<AHEAD>,
-    ) -> Next<T, K, EventTimed, W, O, EventTime<F, AHEAD>, H>
+        bound: B,
+    ) -> Next<T, K, EventTimed, W, O, EventTime<F, B>, H>
     where
         Tm: TimeMark,
     {

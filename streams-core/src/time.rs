@@ -24,6 +24,27 @@ pub struct OutOfOrder<const AHEAD: bool = false> {
     pub(crate) ahead: Duration,
 }
 
+/// How far event times may be from one another; made by [`out_of_order`].
+#[diagnostic::on_unimplemented(
+    message = "this is no bound of event time",
+    label = "`event_time` takes how far records may be out of order",
+    note = "write `out_of_order(secs(5))`"
+)]
+pub trait TimeBound: Copy + Send + 'static {
+    /// Whether records may be too far ahead.
+    const AHEAD: bool;
+    /// How far behind the largest time seen, and how far ahead of the time of storage.
+    fn lengths(self) -> (Duration, Duration);
+}
+
+impl<const AHEAD: bool> TimeBound for OutOfOrder<AHEAD> {
+    const AHEAD: bool = AHEAD;
+
+    fn lengths(self) -> (Duration, Duration) {
+        (self.bound, self.ahead)
+    }
+}
+
 /// Records may be up to `bound` behind the largest event time seen; the watermark follows at that distance.
 #[must_use]
 pub const fn out_of_order(bound: Duration) -> OutOfOrder {
@@ -35,8 +56,9 @@ impl OutOfOrder {
     /// absurd timestamp does not make every later record late.
     ///
     /// Measured against the time at which the broker stored the message, which is the same whenever it is read
-    /// again; never against a clock. Where nobody stored a time (files, tests), against the largest event time
-    /// accepted so far by the same worker, so that its first record is always accepted.
+    /// again; never against a clock. Records that no broker stored (of files, of tests) have no such time, and none
+    /// of them is refused. Only for the first `event_time`, in front of `key_by`: behind a shuffle the record is not
+    /// the message any more.
     #[must_use]
     pub const fn at_most_ahead(self, most: Duration) -> OutOfOrder<true> {
         OutOfOrder { bound: self.bound, ahead: most }

@@ -1,18 +1,20 @@
 //! `event_time`: says when a record happened, and makes the watermark from it.
 
+use std::marker::PhantomData;
+
 use crate::context::{Context, Cx};
 use crate::push::{Operator, Push, System};
 use crate::record::Rec;
 use crate::state::OperatorId;
-use crate::time::{OutOfOrder, UNTIMED, as_ms};
+use crate::time::{TimeBound, UNTIMED, as_ms};
 
 /// Reads each record's event time; the watermark follows the largest one at the given distance.
 ///
 /// **State** the largest time seen and the watermark given. **Time** the watermark is
 /// `largest time - bound`, includes the record that raises it, and goes out in front of that record. A record whose
-/// time lies too far ahead is refused and moves nothing ([`OutOfOrder::at_most_ahead`]).
+/// time lies too far ahead is refused and moves nothing ([`crate::time::OutOfOrder::at_most_ahead`]).
 #[derive(Debug, Clone, Copy)]
-pub struct EventTime<F, const AHEAD: bool> {
+pub struct EventTime<F, B> {
     id: OperatorId,
     f: F,
     bound_ms: i64,
@@ -21,35 +23,47 @@ pub struct EventTime<F, const AHEAD: bool> {
     renewed: bool,
     max_ms: i64,
     watermark_ms: i64,
+    _bound: PhantomData<fn() -> B>,
 }
 
-impl<F, const AHEAD: bool> EventTime<F, AHEAD> {
-    pub(crate) fn new(f: F, bound: OutOfOrder<AHEAD>, renewed: bool) -> Self {
+impl<F, B: TimeBound> EventTime<F, B> {
+    pub(crate) fn new(f: F, bound: B, renewed: bool) -> Self {
         let id = OperatorId::new("event_time");
-        let (bound_ms, ahead_ms) = (as_ms(bound.bound), as_ms(bound.ahead));
-        Self { id, f, bound_ms, ahead_ms, renewed, max_ms: UNTIMED, watermark_ms: UNTIMED }
+        let (bound, ahead) = bound.lengths();
+        let (bound_ms, ahead_ms) = (as_ms(bound), as_ms(ahead));
+        Self {
+            id,
+            f,
+            bound_ms,
+            ahead_ms,
+            renewed,
+            max_ms: UNTIMED,
+            watermark_ms: UNTIMED,
+            _bound: PhantomData,
+        }
     }
 
     /// Why a record of time `ts` is refused.
     fn refuse(&self, ts: i64, cx: &Cx) -> Option<String> {
-        let (from_ms, what) = match cx.stored_ms {
-            UNTIMED => (self.max_ms, "the largest event time before it"),
-            stored_ms => (stored_ms, "the time at which it was stored"),
-        };
-        let ahead_ms = self.ahead_ms;
-        let too_far = from_ms != UNTIMED && i128::from(ts) - i128::from(from_ms) > i128::from(ahead_ms);
-        too_far
-            .then(|| format!("its event time {ts} lies more than {ahead_ms} ms ahead of {what}, {from_ms}"))
+        let (stored_ms, ahead_ms) = (cx.stored_ms, self.ahead_ms);
+        let too_far = stored_ms != UNTIMED && i128::from(ts) - i128::from(stored_ms) > i128::from(ahead_ms);
+        too_far.then(|| {
+            format!(
+                "its event time {ts} lies more than {ahead_ms} ms ahead of {stored_ms}, when it was stored"
+            )
+        })
     }
 }
 
-impl<K, T, F: Fn(&T) -> i64, const AHEAD: bool> Operator<Rec<K, T>> for EventTime<F, AHEAD> {
+impl<K, T, F: Fn(&T) -> i64, B: TimeBound> Operator<Rec<K, T>> for EventTime<F, B> {
     type Out = Rec<K, T>;
 
     #[inline(always)]
     fn push<C: Context, N: Push<Self::Out, C>>(&mut self, record: Rec<K, T>, next: &mut N, cx: &mut C) {
         let ts = (self.f)(&record.val);
-        if AHEAD && let Some(error) = self.refuse(ts, cx.base()) {
+        if B::AHEAD
+            && let Some(error) = self.refuse(ts, cx.base())
+        {
             return cx.base().reject(self.id.name(), error, None);
         }
         if ts > self.max_ms {

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::time::Duration;
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::{Aggregates, type_name};
@@ -84,7 +84,7 @@ impl Windowed for Running<Option<i64>> {
             watermark_ms: UNTIMED,
             sweep_ms: UNTIMED,
             dropped: Vec::new(),
-            gone: None,
+            loading: false,
             _value: PhantomData,
         }
     }
@@ -105,8 +105,9 @@ pub struct RunningAggregate<K, T, A: Aggregates<T>, F> {
     /// When keys are looked through for ones to forget. When that is changes no result.
     sweep_ms: i64,
     dropped: Vec<K>,
-    /// Not all rows are in memory; these keys are not in the store, whatever a page that was read before says.
-    gone: Option<HashSet<K>>,
+    /// Not all rows are in memory. Those of keys that were dropped meanwhile may come again with a page that was
+    /// read before; their time is over, so they say nothing and are dropped again.
+    loading: bool,
     _value: PhantomData<fn(T)>,
 }
 
@@ -140,30 +141,26 @@ impl<K: Key, T, A: Aggregates<T>, F> RunningAggregate<K, T, A, F> {
     }
 
     fn sweep(&mut self, ttl_ms: i64) {
-        let (watermark_ms, dropped, gone) = (self.watermark_ms, &mut self.dropped, &mut self.gone);
+        let (watermark_ms, dropped) = (self.watermark_ms, &mut self.dropped);
         self.rows.retain(|key, row| {
             let keep = !is_forgotten(row.kept.last_ms, ttl_ms, watermark_ms);
             if !keep && row.saved {
                 dropped.push(key.clone());
-            }
-            if let Some(gone) = gone
-                && !keep
-            {
-                gone.insert(key.clone());
             }
             keep
         });
         self.sweep_ms = watermark_ms.saturating_add(ttl_ms.max(1));
     }
 
-    /// Takes the rows of a page that are not here and have not been dropped since it was read.
+    /// Takes the rows of a page that are not here.
     fn turn_page(&mut self, page: &mut Page<'_>) {
-        let Some(gone) = &self.gone else { return };
+        if !self.loading {
+            return;
+        }
         let rows = &mut self.rows;
         page.rows(self.id, &mut |key, value| {
             let key: K = codec::key_from_slice(key.get(ROWS.len()..).unwrap_or_default())?;
-            let newer = gone.contains(&key) || rows.contains_key(&key);
-            if !newer || planted(Bug::PageOverwrites) {
+            if !rows.contains_key(&key) || planted(Bug::PageOverwrites) {
                 rows.insert(key, Row { kept: codec::from_slice(value)?, changed: false, saved: true });
             }
             Ok(())
@@ -202,9 +199,9 @@ where
         let row = match self.rows.get_mut(&record.key) {
             Some(row) => row,
             None => {
-                let stored = match &self.gone {
-                    Some(gone) if !gone.contains(&record.key) => cx.base().fetch(self.id, ROWS, &record.key),
-                    _ => None,
+                let stored = match self.loading {
+                    true => cx.base().fetch(self.id, ROWS, &record.key),
+                    false => None,
                 };
                 let stored = stored.map(|kept| Row { kept, changed: false, saved: true });
                 self.rows.entry(record.key.clone()).or_insert_with(|| stored.unwrap_or_else(fresh))
@@ -261,11 +258,11 @@ where
                     rows.insert(codec::key_from_slice(key)?, Row { kept, changed: false, saved: true });
                     Ok(())
                 });
-                self.gone = (!all).then(HashSet::new);
+                self.loading = !all;
             }
             System::Page(page) => self.turn_page(page),
             System::Loaded => {
-                self.gone = None;
+                self.loading = false;
                 // Rows that came in pages may be ones that a sweep would have dropped.
                 self.sweep_ms = UNTIMED;
             }

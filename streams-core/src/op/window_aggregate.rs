@@ -113,11 +113,10 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
         }
         self.cool();
         let spare = &mut self.spare;
-        let saved = self.unread_ms.is_some_and(|unread_ms| start >= unread_ms);
         let pane = self.panes.entry(start).or_insert_with(|| Pane {
             rows: std::mem::take(spare),
             touched: false,
-            saved,
+            saved: false,
         });
         pane.touched = true;
         self.hot = std::mem::take(&mut pane.rows);

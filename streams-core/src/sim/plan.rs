@@ -90,6 +90,8 @@ pub(crate) struct Shape {
     pub(crate) copied: bool,
     /// How many rows a page of the background load has at the most.
     pub(crate) page_rows: usize,
+    /// One in so many chances lets a page be read.
+    pub(crate) page_pause: usize,
     pub(crate) most_waiting: usize,
     pub(crate) most_uncommitted: u64,
 }
@@ -146,6 +148,7 @@ impl RunPlan {
             n_before: if latest { random.below(n_records / 2) } else { random.below(4) },
             copied: random.percent(60),
             page_rows: 1 + random.below(6),
+            page_pause: if random.percent(50) { 4 } else { 40 },
             most_waiting: if random.percent(50) { 4_096 } else { 2 + random.below(12) },
             most_uncommitted: if random.percent(50) { 10_000 } else { 4 + random.below(12) as u64 },
         };

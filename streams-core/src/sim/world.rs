@@ -160,6 +160,8 @@ pub(crate) struct World<'a> {
     /// Faults that wait for their next victim.
     armed: Vec<Fault>,
     store_away_until: u32,
+    /// The store has been away.
+    was_away: bool,
     /// As the rows' readers see it.
     store_away: Arc<AtomicBool>,
     log_away_until: u32,
@@ -216,6 +218,7 @@ impl<'a> World<'a> {
             next_fault: 0,
             armed: Vec::new(),
             store_away_until: 0,
+            was_away: false,
             store_away: Arc::default(),
             log_away_until: 0,
             doubtful: false,

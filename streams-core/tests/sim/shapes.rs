@@ -2,7 +2,7 @@
 
 use streams_core::sim::sim;
 
-use crate::jobs::{ahead, bounded, late, so_far, stateless, traffic, two_shuffles, union_of_two};
+use crate::jobs::{ahead, bounded, for_ever, late, so_far, stateless, traffic, two_shuffles, union_of_two};
 use crate::{seeds, show};
 
 #[test]
@@ -23,6 +23,11 @@ fn two_shuffles_in_a_row() {
 #[test]
 fn a_result_with_each_record() {
     show("so_far", &sim(so_far).seeds(seeds()).run());
+}
+
+#[test]
+fn a_result_with_each_record_for_ever() {
+    show("for_ever", &sim(for_ever).seeds(seeds()).run());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use streams_core::protocol::frame::Frame;
@@ -89,6 +90,20 @@ impl Fleet {
             }
         }
         (lines, dropped)
+    }
+
+    /// How many messages the output has.
+    async fn stored(&self) -> u64 {
+        let mut n = 0;
+        for id in self.broker.queues(&self.output).await.unwrap().read {
+            n += self.broker.bounds(&self.output, &id).await.unwrap().1;
+        }
+        n
+    }
+
+    /// Waits until the output has more messages than these.
+    async fn grown_from(&self, before: u64) {
+        eventually("more results", async || self.stored().await, |n| *n > before).await;
     }
 
     /// The results of a run on a file with these lines, without those of the closing record.
@@ -271,46 +286,68 @@ async fn a_topic_that_grows_makes_nobody_late() {
     assert_eq!(fleet.place.report("report.json")["late"], 0);
 }
 
+/// `STREAMS_KILLS` kills, one every three to six seconds, while 5,000 records a second come in; `STREAMS_STORE` names
+/// the store.
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_again_and_again_nothing_is_lost_or_doubled() {
-    let kills: usize = std::env::var("STREAMS_KILLS").map_or(4, |text| text.parse().unwrap());
+    const A_SECOND: usize = 5_000;
+    let kills: usize = std::env::var("STREAMS_KILLS").map_or(3, |text| text.parse().unwrap());
+    let store = std::env::var("STREAMS_STORE").map_or(String::new(), |name| format!("--store {name}"));
     let fleet = Fleet::new("traffic", 4).await;
-    let text = flows(2_000 * (kills + 1), 40);
+    let pauses: Vec<u64> = (0..kills as u64).map(|kill| 3_000 + kill * 7_919 % 3_000).collect();
+    // More than will be needed: records come in as long as the killing lasts.
+    let text = flows(A_SECOND * (pauses.len() + 1) * 20, 40);
     let lines: Vec<&str> = text.lines().collect();
-    let expected = fleet.expected(&text);
-    let (mut waits, mut before) = (Vec::new(), 0);
-    for (round, part) in lines.chunks(2_000).enumerate() {
-        let mut job = fleet.start();
-        let begun = Instant::now();
-        // Some arrive while it starts, some while it runs.
-        let (first, rest) = part.split_at(part.len() / 2);
-        fleet.put(first).await;
-        tokio::time::sleep(Duration::from_millis(700 + (round as u64 * 337) % 900)).await;
-        fleet.put(rest).await;
-        let (found, _) =
-            eventually("the first result", async || fleet.results().await, |(lines, _)| lines.len() > before)
-                .await;
-        waits.push(begun.elapsed());
-        before = found.len();
-        tokio::time::sleep(Duration::from_millis((round as u64 * 211) % 500)).await;
-        if round < kills {
-            job.kill().unwrap();
-            job.wait().unwrap();
-            continue;
+    let over = AtomicBool::new(false);
+    let produce = async {
+        let mut clock = tokio::time::interval(Duration::from_millis(100));
+        let mut n = 0;
+        for part in lines.chunks(A_SECOND / 10) {
+            clock.tick().await;
+            fleet.put(part).await;
+            n += part.len();
+            if over.load(Ordering::Relaxed) {
+                break;
+            }
         }
         fleet.close().await;
-        let (found, dropped) = fleet.wait_for(expected.len()).await;
-        assert!(found == expected, "{} results of {}", found.len(), expected.len());
-        assert_eq!(end(job, "-TERM"), Some(0));
-        waits.sort_unstable();
-        println!(
-            "{kills} kills, {} records, {} results, {dropped} raw duplicates; first result behind a start: median {:?}, worst {:?}",
-            lines.len(),
-            found.len(),
-            waits[waits.len() / 2],
-            waits[waits.len() - 1]
-        );
-    }
+        n
+    };
+    let kill = async {
+        let mut waits = Vec::new();
+        let start =
+            || fleet.command(&format!("{store} --report report.json")).stdout(Stdio::null()).spawn().unwrap();
+        let mut job = start();
+        fleet.grown_from(0).await;
+        for pause in &pauses {
+            tokio::time::sleep(Duration::from_millis(*pause)).await;
+            job.kill().unwrap();
+            job.wait().unwrap();
+            let killed = Instant::now();
+            let there = fleet.stored().await;
+            job = start();
+            fleet.grown_from(there).await;
+            waits.push(killed.elapsed());
+        }
+        over.store(true, Ordering::Relaxed);
+        (job, waits)
+    };
+    let (n, (job, mut waits)) = tokio::join!(produce, kill);
+    let expected = fleet.expected(&lines[..n].join("\n"));
+    fleet.grown_from(expected.len() as u64 - 1).await;
+    let (found, dropped) = fleet.wait_for(expected.len()).await;
+    let lost = expected.iter().filter(|line| found.binary_search(line).is_err()).count();
+    let doubled = found.len() - found.iter().collect::<std::collections::BTreeSet<_>>().len();
+    assert_eq!(end(job, "-TERM"), Some(0));
+    waits.sort_unstable();
+    let ms = |at: usize| waits.get(at).map_or(0, Duration::as_millis);
+    println!(
+        "{kills} kills, {n} records, {} results, {lost} lost, {doubled} doubled, {dropped} raw duplicates, first result {} ms median {} ms worst",
+        found.len(),
+        ms(waits.len() / 2),
+        ms(waits.len().saturating_sub(1)),
+    );
+    assert!(found == expected, "{} results of {}", found.len(), expected.len());
 }
 
 #[tokio::test(flavor = "multi_thread")]

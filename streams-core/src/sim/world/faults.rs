@@ -26,7 +26,12 @@ impl World<'_> {
         let instance = pick % self.instances.len().max(1);
         let split = pick % self.splits.len().max(1);
         match fault {
-            Fault::Crash => self.crash_with(instance, |world| world.random.below(3)),
+            Fault::Crash => {
+                // Half of the time one that is in the middle of a load.
+                let loads = self.slots.values().find(|slot| slot.worker.is_loading());
+                let loading = loads.map(|slot| slot.instance).filter(|_| pick.is_multiple_of(2));
+                self.crash_with(loading.unwrap_or(instance), |world| world.random.below(3));
+            }
             Fault::Pause(steps) => {
                 let until = self.step + steps;
                 if let Some(instance) = self.instances.get_mut(instance) {
@@ -56,7 +61,10 @@ impl World<'_> {
                     instance.local = LocalStore::default();
                 }
             }
-            Fault::StoreAway(steps) => self.store_away_until = self.step + steps,
+            Fault::StoreAway(steps) => {
+                self.was_away = true;
+                self.store_away_until = self.step + steps;
+            }
             Fault::LogAway(steps) => self.log_away_until = self.step + steps,
             Fault::FailOver => {
                 self.failed_over |= self.row(split).fail_over();

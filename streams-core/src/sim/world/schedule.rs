@@ -49,7 +49,7 @@ impl World<'_> {
         }
         // Loads are slow.
         if matches!(op.action, Action::Page { .. }) {
-            return self.quiet_since.is_some() || self.random.below(6) == 0;
+            return self.quiet_since.is_some() || self.random.below(self.plan.shape.page_pause) == 0;
         }
         let Action::Poll { offset } = op.action else { return true };
         let Some(slot) = self.slots.get(&op.worker) else { return true };
@@ -68,6 +68,10 @@ impl World<'_> {
         let place = self.place_of(index).place;
         let body = input.json.clone().into_bytes();
         let offset = self.log.append(place, input.stored_ms, body, None);
+        // Clocks go on beside the input, each at a distance of its own.
+        for instance in &mut self.instances {
+            instance.clock_ms = instance.clock_ms.max(input.stored_ms as u64);
+        }
         self.produced.push((index, offset, self.next_input));
         self.next_input += 1;
         self.tally.records += 1;
@@ -135,7 +139,9 @@ impl World<'_> {
             Stop::Fenced if owns && !self.failed_over => {
                 self.fail("I17", format!("w{worker} gave its split up although nobody else has it"));
             }
-            Stop::Fenced | Stop::Away(_) => {}
+            Stop::Fenced => {}
+            Stop::Away(_) if self.was_away => {}
+            Stop::Away(text) => self.fail("I17", format!("w{worker}: {text}, but it is there")),
             Stop::Released => {
                 let commits = |op: &Op| op.worker == worker && matches!(op.action, Action::Commit { .. });
                 let heard = |(other, answer): &(u32, Answer)| {

@@ -1,0 +1,217 @@
+//! The jobs: each operator that keeps rows, alone and in rows, with the bounds that are hard.
+
+use streams_core::prelude::*;
+
+#[record]
+pub(crate) struct Event {
+    pub(crate) key: u32,
+    pub(crate) amount: u64,
+    pub(crate) at: i64,
+}
+
+#[record]
+pub(crate) struct Sum {
+    pub(crate) key: u32,
+    pub(crate) from: i64,
+    pub(crate) to: i64,
+    pub(crate) n: u64,
+    pub(crate) total: u64,
+    pub(crate) biggest: u64,
+}
+
+macro_rules! window_job {
+    ($name:ident, $window:expr) => {
+        #[stream_job]
+        pub(crate) fn $name(events: Stream<Event>) -> (Stream<Sum>, Stream<Event>) {
+            let sums = events
+                .event_time(|e| e.at, out_of_order(millis(3)))
+                .key_by(|e| e.key)
+                .window($window)
+                .aggregate(Sum {
+                    key: key(),
+                    from: window_start(),
+                    to: window_end(),
+                    n: count(),
+                    total: sum(|e| e.amount % 1_000),
+                    biggest: max(|e| e.amount),
+                });
+            let late = sums.late();
+            (sums, late)
+        }
+    };
+}
+
+window_job!(tumbling_10, tumbling(millis(10)));
+window_job!(tumbling_1, tumbling(millis(1)));
+window_job!(tumbling_7, tumbling(millis(7)));
+window_job!(hopping_10_2, hopping(millis(10), millis(2)));
+window_job!(hopping_10_3, hopping(millis(10), millis(3)));
+window_job!(hopping_12_8, hopping(millis(12), millis(8)));
+window_job!(hopping_30_5, hopping(millis(30), millis(5)));
+window_job!(hopping_9_6, hopping(millis(9), millis(6)));
+window_job!(tumbling_huge, tumbling(days(100_000_000_000)));
+window_job!(hopping_huge, hopping(days(90_000_000_000), days(30_000_000_000)));
+
+#[stream_job]
+pub(crate) fn run_forever(events: Stream<Event>) -> Stream<Sum> {
+    events.event_time(|e| e.at, out_of_order(millis(3))).key_by(|e| e.key).running(forever()).aggregate(Sum {
+        key: key(),
+        from: min(|e| e.at),
+        to: max(|e| e.at),
+        n: count(),
+        total: sum(|e| e.amount % 1_000),
+        biggest: max(|e| e.amount),
+    })
+}
+
+macro_rules! ttl_job {
+    ($name:ident, $ms:expr) => {
+        #[stream_job]
+        pub(crate) fn $name(events: Stream<Event>) -> Stream<Sum> {
+            events
+                .event_time(|e| e.at, out_of_order(millis(3)))
+                .key_by(|e| e.key)
+                .running(ttl(millis($ms)))
+                .aggregate(Sum {
+                    key: key(),
+                    from: min(|e| e.at),
+                    to: max(|e| e.at),
+                    n: count(),
+                    total: sum(|e| e.amount % 1_000),
+                    biggest: max(|e| e.amount),
+                })
+        }
+    };
+}
+ttl_job!(ttl_0, 0);
+ttl_job!(ttl_1, 1);
+ttl_job!(ttl_20, 20);
+
+/// Two windows on one key, one behind the other, and late records of both.
+#[stream_job]
+pub(crate) fn two_windows(events: Stream<Event>) -> (Stream<Sum>, Stream<Sum>, Stream<Event>) {
+    let first = events
+        .event_time(|e| e.at, out_of_order(millis(3)))
+        .key_by(|e| e.key)
+        .window(hopping(millis(10), millis(5)))
+        .aggregate(Sum {
+            key: key(),
+            from: window_start(),
+            to: window_end(),
+            n: count(),
+            total: sum(|e| e.amount % 1_000),
+            biggest: max(|e| e.amount),
+        });
+    let late = first.late();
+    let second = first.key_by(|s| s.key % 3).window(hopping(millis(20), millis(15))).aggregate(Sum {
+        key: key(),
+        from: window_start(),
+        to: window_end(),
+        n: sum(|s| s.n),
+        total: sum(|s| s.total),
+        biggest: max(|s| s.biggest),
+    });
+    let late_sums = second.late();
+    (second, late_sums, late)
+}
+
+/// A window, and what runs over its results; fan-out.
+#[stream_job]
+pub(crate) fn window_then_running(events: Stream<Event>) -> (Stream<Sum>, Stream<Sum>) {
+    let first = events
+        .event_time(|e| e.at, out_of_order(millis(5)))
+        .key_by(|e| e.key)
+        .window(tumbling(millis(5)))
+        .aggregate(Sum {
+            key: key(),
+            from: window_start(),
+            to: window_end(),
+            n: count(),
+            total: sum(|e| e.amount % 1_000),
+            biggest: max(|e| e.amount),
+        });
+    let running = first.key_by(|s| s.key % 4).running(ttl(millis(20))).aggregate(Sum {
+        key: key(),
+        from: min(|s| s.from),
+        to: max(|s| s.to),
+        n: sum(|s| s.n),
+        total: sum(|s| s.total),
+        biggest: max(|s| s.biggest),
+    });
+    (first, running)
+}
+
+/// What runs, and a window over each of its results.
+#[stream_job]
+pub(crate) fn running_then_window(events: Stream<Event>) -> Stream<Sum> {
+    events
+        .event_time(|e| e.at, out_of_order(millis(5)))
+        .key_by(|e| e.key)
+        .running(forever())
+        .aggregate(Sum {
+            key: key(),
+            from: min(|e| e.at),
+            to: max(|e| e.at),
+            n: count(),
+            total: sum(|e| e.amount % 1_000),
+            biggest: max(|e| e.amount),
+        })
+        .key_by(|s| s.key % 3)
+        .window(hopping(millis(12), millis(8)))
+        .aggregate(Sum {
+            key: key(),
+            from: window_start(),
+            to: window_end(),
+            n: sum(|s| s.n),
+            total: sum(|s| s.total),
+            biggest: max(|s| s.biggest),
+        })
+}
+
+#[stream_job]
+pub(crate) fn united(left: Stream<Event>, right: Stream<Event>) -> (Stream<Sum>, Stream<Event>) {
+    let left = left.event_time(|e| e.at, out_of_order(millis(3))).filter(|e| e.amount % 7 > 0);
+    let right = right.event_time(|e| e.at, out_of_order(millis(9)));
+    let sums = left.union(right).key_by(|e| e.key).window(hopping(millis(10), millis(5))).aggregate(Sum {
+        key: key(),
+        from: window_start(),
+        to: window_end(),
+        n: count(),
+        total: sum(|e| e.amount % 1_000),
+        biggest: max(|e| e.amount),
+    });
+    let late = sums.late();
+    (sums, late)
+}
+
+/// A second event time with a bound ahead.
+#[stream_job]
+pub(crate) fn renewed(events: Stream<Event>) -> (Stream<Sum>, Stream<Sum>) {
+    let sums = events
+        .event_time(|e| e.at, out_of_order(millis(3)).at_most_ahead(millis(60)))
+        .key_by(|e| e.key)
+        .window(hopping(millis(10), millis(5)))
+        .aggregate(Sum {
+            key: key(),
+            from: window_start(),
+            to: window_end(),
+            n: count(),
+            total: sum(|e| e.amount % 1_000),
+            biggest: max(|e| e.amount),
+        })
+        .event_time(|s| s.from, out_of_order(millis(0)))
+        .key_by(|s| s.key % 3)
+        .window(tumbling(millis(20)))
+        .aggregate(Sum {
+            key: key(),
+            from: window_start(),
+            to: window_end(),
+            n: sum(|s| s.n),
+            total: sum(|s| s.total),
+            biggest: max(|s| s.biggest),
+        });
+    let late = sums.late();
+    (sums, late)
+}
+
+// --- ports
