@@ -60,7 +60,7 @@ pub(crate) fn tiny(inputs: Vec<super::plan::Input>, blueprint: &Blueprint) -> Ru
         latest: false,
         n_before: inputs.len(),
         copied: false,
-        page_rows: 1,
+        page_rows: usize::MAX,
         page_pause: 1,
         most_waiting: usize::MAX,
         most_uncommitted: u64::MAX,

@@ -137,8 +137,15 @@ fn pair(left: Stream<Flow>, right: Stream<Flow>) -> (Stream<Flow>, Stream<Total>
     (large, totals)
 }
 
+/// Half of the flows, with twice the traffic: no state and no shuffle.
+#[stream_job]
+fn halves(flows: Stream<Flow>) -> Stream<Flow> {
+    flows.filter(|f| f.out_flow % 2 == 0).map(|f| Flow { out_flow: f.out_flow * 2, ..f })
+}
+
 fn main() -> ExitCode {
     match std::env::var("TEST_JOB").as_deref() {
+        Ok("halves") => streams_runtime::main(halves),
         Ok("echo") => streams_runtime::main(echo),
         Ok("strict") => streams_runtime::main(strict),
         Ok("fragile") => streams_runtime::main(fragile),

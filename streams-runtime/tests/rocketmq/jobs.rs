@@ -45,8 +45,12 @@ impl Fleet {
         ))
     }
 
-    fn start(&self) -> Child {
-        self.command("--report report.json").stdout(Stdio::null()).spawn().unwrap()
+    fn start(&self) -> Job {
+        self.start_with("--report report.json")
+    }
+
+    fn start_with(&self, more: &str) -> Job {
+        Job(self.command(more).stdout(Stdio::null()).spawn().unwrap())
     }
 
     /// Spreads lines over the queues of the input, in their order.
@@ -133,11 +137,29 @@ async fn all(broker: &Broker, topic: &str, queue: &QueueId) -> Vec<streams_runti
     }
 }
 
+/// A job that runs; a test that fails leaves none behind.
+struct Job(Child);
+
+impl Job {
+    fn kill(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// Sends a signal and waits for the end.
-fn end(mut child: Child, signal: &str) -> Option<i32> {
-    let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+fn end(mut job: Job, signal: &str) -> Option<i32> {
+    let sent = Command::new("kill").args([signal, &job.0.id().to_string()]).status().unwrap();
     assert!(sent.success());
-    child.wait().unwrap().code()
+    job.0.wait().unwrap().code()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -210,11 +232,7 @@ async fn bad_records_are_dead_letters_and_cost_nothing_else() {
     let mut lines: Vec<&str> = text.lines().collect();
     lines.insert(500, "garbage");
     lines.insert(300, "");
-    let job = fleet
-        .command("--dead-letter file:letters --report report.json")
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
+    let job = fleet.start_with("--dead-letter file:letters --report report.json");
     fleet.put(&lines).await;
     fleet.close().await;
     let (found, _) = fleet.wait_for(expected.len()).await;
@@ -315,14 +333,12 @@ async fn killed_again_and_again_nothing_is_lost_or_doubled() {
     };
     let kill = async {
         let mut waits = Vec::new();
-        let start =
-            || fleet.command(&format!("{store} --report report.json")).stdout(Stdio::null()).spawn().unwrap();
+        let start = || fleet.start_with(&format!("{store} --report report.json"));
         let mut job = start();
         fleet.grown_from(0).await;
         for pause in &pauses {
             tokio::time::sleep(Duration::from_millis(*pause)).await;
-            job.kill().unwrap();
-            job.wait().unwrap();
+            job.kill();
             let killed = Instant::now();
             let there = fleet.stored().await;
             job = start();
@@ -356,12 +372,13 @@ async fn the_article_runs_without_a_state() {
     let (input, group, namesrv) = (&fleet.input, &fleet.group, namesrv());
     let words =
         format!("run --namesrv {namesrv} --group {group} --from topic:{input} --local-only --to print:");
-    let mut job = fleet.place.command(&words).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let job = fleet.place.command(&words).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let mut job = Job(job.unwrap());
     let text = flows(1_000, 5);
     let expected = fleet.expected(&text);
     fleet.put(&text.lines().collect::<Vec<_>>()).await;
     fleet.close().await;
-    let mut printed = std::io::BufRead::lines(std::io::BufReader::new(job.stdout.take().unwrap()));
+    let mut printed = std::io::BufRead::lines(std::io::BufReader::new(job.0.stdout.take().unwrap()));
     let mut found: Vec<String> = printed.by_ref().take(expected.len()).map(|line| line.unwrap()).collect();
     found.sort_unstable();
     assert_eq!(found, expected);
@@ -385,10 +402,60 @@ async fn the_broker_may_stop_in_the_middle() {
     tokio::time::sleep(Duration::from_secs(4)).await;
     ours.run("start-broker");
     let there = async || fleet.broker.queues(&fleet.input).await.map(|queues| queues.write.len());
-    eventually("the topic", there, |n| *n == Ok(3)).await;
+    eventually("the topic", there, |n| *n == Ok(3)).await.unwrap();
     fleet.put(second).await;
     fleet.close().await;
     let (found, _) = fleet.wait_for(expected.len()).await;
     assert!(found == expected, "{} results of {}", found.len(), expected.len());
     assert_eq!(end(job, "-TERM"), Some(0));
+}
+
+/// A backlog of `STREAMS_RECORDS` records in eight queues: what it takes of the processor and of memory.
+async fn backlog(job: &'static str) {
+    let n: usize = std::env::var("STREAMS_RECORDS").map_or(20_000, |text| text.parse().unwrap());
+    let fleet = Fleet::new(job, 8).await;
+    let text = flows(n, 1_000);
+    let lines: Vec<&str> = text.lines().collect();
+    let expected = fleet.expected(&text);
+    fleet.put(&lines).await;
+    if job == "traffic" {
+        fleet.close().await;
+    }
+    let begun = Instant::now();
+    let child = fleet.start();
+    fleet.grown_from(expected.len() as u64 - 1).await;
+    let elapsed = begun.elapsed();
+    let (cpu_ms, peak_kb) = usage(child.0.id());
+    let (found, dropped) = fleet.wait_for(expected.len()).await;
+    assert!(found == expected, "{} results of {}", found.len(), expected.len());
+    assert_eq!(dropped, 0);
+    assert_eq!(end(child, "-TERM"), Some(0));
+    println!(
+        "{{\"job\":\"{job}\",\"records\":{n},\"results\":{},\"equal\":true,\"cpu_us_per_record\":{:.2},\"peak_mb\":{:.1},\"seconds\":{:.1}}}",
+        found.len(),
+        cpu_ms as f64 * 1_000.0 / n as f64,
+        peak_kb as f64 / 1_024.0,
+        elapsed.as_secs_f64()
+    );
+}
+
+/// Processor time in ms and the most memory in kB that a process has used.
+fn usage(pid: u32) -> (u64, u64) {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    // Behind the name, which may hold anything.
+    let fields: Vec<&str> = stat.rsplit(") ").next().unwrap().split(' ').collect();
+    let ticks: u64 = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    (ticks * 10, peak.trim().trim_end_matches(" kB").parse().unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backlog_through_a_shuffle() {
+    backlog("traffic").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backlog_without_state() {
+    backlog("halves").await;
 }

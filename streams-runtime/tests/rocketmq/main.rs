@@ -1,7 +1,12 @@
 //! The adapter to RocketMQ against a real broker, whose name server's address is in `STREAMS_NAMESRV`;
 //! `scripts/test-rocketmq` sets it. Every test has topics and groups of its own.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on has failed")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a test that cannot go on has failed; numbers are shown"
+)]
 
 mod connecting;
 mod jobs;
