@@ -152,7 +152,12 @@ fn random_number() -> u64 {
 }
 
 /// Tells code with other results apart: the job's tokens, its settings, and the program itself (rule 19).
-fn fingerprint(job: &JobHandle, config: &RunConfig) -> u64 {
-    let program = std::env::current_exe().and_then(std::fs::read).map_or(0, |bytes| xxh3_64(&bytes));
-    xxh3_64(format!("{} {program} {:?}", job.topology.fingerprint, config.settings).as_bytes())
+fn fingerprint(job: &JobHandle, config: &RunConfig) -> Result<u64, Error> {
+    let program = std::env::current_exe().and_then(std::fs::read);
+    let program = program.map_err(|error| {
+        Error::usage(format!("this program cannot be read, to tell it from other builds: {error}"))
+    })?;
+    let formats: Vec<_> = config.from.iter().chain(&config.to).map(crate::url::Url::format).collect();
+    let (tokens, program) = (job.topology.fingerprint, xxh3_64(&program));
+    Ok(xxh3_64(format!("{tokens} {program} {:?} {formats:?}", config.settings).as_bytes()))
 }

@@ -25,6 +25,8 @@ pub struct Snapshot {
     pub idle: bool,
     /// Whether the split has told that it has ended.
     pub ended: bool,
+    /// Whether the owner sent nothing more behind it.
+    pub clean: bool,
     /// What has been counted since the job began.
     pub counters: Counters,
 }

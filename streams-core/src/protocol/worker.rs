@@ -134,6 +134,8 @@ pub struct Worker {
     released: bool,
     /// It has asked what earlier owners left in its targets.
     surveyed: bool,
+    /// No earlier owner came further than what it began with.
+    undisturbed: bool,
     commit: Option<commit::Pending>,
     effects: Effects,
 }
@@ -184,6 +186,7 @@ impl Worker {
             revoked: false,
             released: false,
             surveyed: false,
+            undisturbed: false,
             commit: None,
             effects: Effects::default(),
         }

@@ -4,6 +4,7 @@
 //! with a [`Note`].
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use streams_core::protocol::ids::{Split, Stage, Target, Token, Topic};
@@ -14,7 +15,7 @@ use streams_core::protocol::worker::{
 };
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::io::Polled;
+use super::io::{Polled, Settler};
 use super::rows::SplitRows;
 use super::topics::JobRow;
 use super::{failed, fingerprint};
@@ -36,6 +37,8 @@ mod perform;
 const LOOK: Duration = Duration::from_secs(10);
 /// How long a message whose fate is unknown may take to appear in an output.
 const SETTLE_MS: u64 = 2_000;
+/// How long the last report of a queue may take.
+const REPORT: Duration = Duration::from_secs(3);
 /// Items that may wait to be stored before a split stops reading.
 const MOST_WAITING: usize = 16_384;
 /// Records after which a split commits unasked.
@@ -57,7 +60,7 @@ enum What {
     RolledBack,
     Resolved(Result<u64, rocketmq::Error>),
     Polled(u64, Result<Polled, rocketmq::Error>),
-    Sent(Target, Result<Option<u64>, rocketmq::Error>),
+    Sent(Target, Result<Result<u64, String>, rocketmq::Error>),
     Tailed(Target, Result<u64, rocketmq::Error>),
     Committed(Result<CommitOutcome, Error>),
     /// Topics were looked at.
@@ -81,6 +84,7 @@ pub(super) struct Fleet {
     row: JobRow,
     rows: SplitRows,
     broker: Broker,
+    settler: Arc<Settler>,
     cluster: ClusterConfig,
     checkpoint_interval: Duration,
     with_state: bool,
@@ -98,6 +102,10 @@ pub(super) struct Fleet {
     /// Whether the brokers have been said to be away.
     away: bool,
     leaving: bool,
+    /// Topics are being looked at.
+    looking: bool,
+    /// What the broker's tools are to know, by split.
+    reported: BTreeMap<Split, u64>,
 }
 
 impl Fleet {
@@ -121,7 +129,7 @@ impl Fleet {
         }
         let (teller, notes) = unbounded_channel();
         Ok(Self {
-            fingerprint: fingerprint(&job, config),
+            fingerprint: fingerprint(&job, config)?,
             letters: Letters::open(config.on_bad, config.dead_letter.as_deref())?,
             checkpoint_interval: config.checkpoint_interval,
             with_state: config.state.is_some(),
@@ -130,6 +138,7 @@ impl Fleet {
             row,
             rows,
             broker,
+            settler: Arc::default(),
             cluster: cluster.clone(),
             printers,
             runs: BTreeMap::new(),
@@ -140,6 +149,8 @@ impl Fleet {
             began: Instant::now(),
             away: false,
             leaving: false,
+            looking: false,
+            reported: BTreeMap::new(),
         })
     }
 
@@ -149,12 +160,14 @@ impl Fleet {
         let mut checkpoints = tokio::time::interval(self.checkpoint_interval);
         checkpoints.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut looks = tokio::time::interval(LOOK);
+        looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut signals = tokio::time::interval(Duration::from_millis(50));
         loop {
             while let Some(note) = self.ready.pop_front() {
                 self.hear(note)?;
             }
             if self.leaving && self.runs.is_empty() {
+                self.report_all().await;
                 return Ok(());
             }
             tokio::select! {
@@ -167,7 +180,7 @@ impl Fleet {
                     self.printers.iter_mut().flatten().try_for_each(Writer::flush)?;
                     self.tell_all(|| Event::CheckPoint)?;
                 }
-                _ = looks.tick() => self.look(),
+                _ = looks.tick(), if !self.looking => self.look(),
                 _ = signals.tick() => {
                     if stop.is_set() && !self.leaving {
                         self.leaving = true;
@@ -253,7 +266,7 @@ impl Fleet {
         let place = self.place(split);
         let Some(run) = self.runs.get_mut(&split) else { return Ok(()) };
         let mut actions = Vec::new();
-        guard(&|| place.clone(), || run.worker.step(event, now_ms, &mut actions))?;
+        guard(&|| place.clone(), || run.worker.step(event, now_ms, &mut actions)).map_err(other_code)?;
         self.perform_all(split, actions)
     }
 
@@ -299,7 +312,16 @@ impl Fleet {
                 None => self.tell(split, Event::Failed(Failed::Tail(target))),
             },
             What::Sent(target, result) => {
-                let offset = self.settle(split, result)?.flatten();
+                let offset = match self.settle(split, result)? {
+                    Some(Err(reason)) => {
+                        self.failed(
+                            split,
+                            &format!("{}: a message may not be stored: {reason}", self.place(split)),
+                        );
+                        None
+                    }
+                    stored => stored.and_then(Result::ok),
+                };
                 self.tell(split, Event::Sent { target, offset })
             }
             What::Polled(offset, result) => match self.settle(split, result)? {
@@ -329,16 +351,27 @@ impl Fleet {
                 }
                 Ok(Some(value))
             }
-            Err(error) if error.is_retryable() || matches!(error, rocketmq::Error::NoQueue { .. }) => {
-                if let Some(run) = run {
-                    run.failures = run.failures.saturating_add(1);
-                }
-                if !std::mem::replace(&mut self.away, true) {
-                    note(&format!("{error}; going on when the brokers answer"));
-                }
+            // What was there when the run began is there again when its broker is.
+            Err(error)
+                if error.is_retryable()
+                    || matches!(error, rocketmq::Error::NoQueue { .. } | rocketmq::Error::NoTopic { .. }) =>
+            {
+                self.failed(split, &error.to_string());
                 Ok(None)
             }
             Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// Something did not happen and is done again, behind a pause that grows.
+    fn failed(&mut self, split: Split, why: &str) {
+        if let Some(run) = self.runs.get_mut(&split) {
+            run.failures = run.failures.saturating_add(1);
+            // A broker that comes back may have lost its end: the message in front is looked at again.
+            run.known = None;
+        }
+        if !std::mem::replace(&mut self.away, true) {
+            note(&format!("{why}; going on when the brokers answer"));
         }
     }
 
@@ -360,8 +393,23 @@ impl Fleet {
         Err(ErrorKind::Broker(text).into())
     }
 
+    /// Tells the broker the last offsets once more: without a state the next run begins there.
+    async fn report_all(&self) {
+        for (split, offset) in &self.reported {
+            let Some((topic, queue)) = self.row.source(*split) else { continue };
+            let told = self.broker.report(&self.cluster.group, topic, &queue, *offset);
+            if !matches!(tokio::time::timeout(REPORT, told).await, Ok(Ok(()))) && !self.with_state {
+                note(&format!(
+                    "the offset {offset} of {} could not be left with the broker; the next run may read some records again",
+                    self.place(*split)
+                ));
+            }
+        }
+    }
+
     /// Asks whether topics have grown.
-    fn look(&self) {
+    fn look(&mut self) {
+        self.looking = true;
         let (mut row, broker, teller) = (self.row.clone(), self.broker.clone(), self.teller.clone());
         let n_sources = self.stages.iter().filter(|stage| stage.upstream.is_empty()).count();
         tokio::spawn(async move {
@@ -372,6 +420,7 @@ impl Fleet {
     }
 
     fn looked(&mut self, result: Result<(JobRow, bool), Error>) -> Result<(), Error> {
+        self.looking = false;
         match result {
             Ok((row, true)) if !self.leaving => {
                 note("a topic has grown; its new queues are read from their beginning");
@@ -407,5 +456,19 @@ impl Fleet {
             counters.skipped = std::mem::take(&mut counters.dead_letter);
         }
         counters
+    }
+}
+
+/// Where the job's code has panicked the corrected program is other code, which must not go on in the middle.
+fn other_code(error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::Panic(text) => {
+            let text = text.lines().next().unwrap_or_default();
+            ErrorKind::Panic(format!(
+                "{text}\nthe last commit stands, but a corrected program is other code and goes on only where a run was ended by a signal: begin with another --state directory, or take the record out of the topic's way with --start"
+            ))
+            .into()
+        }
+        _ => error,
     }
 }

@@ -1,5 +1,8 @@
 //! What brokers are asked, as tasks: each ends with what came of one action.
 
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use streams_core::protocol::frame::Frame;
@@ -81,6 +84,18 @@ pub(super) async fn poll(
     let most = if *is_shuffle { FRAMES } else { RECORDS };
     match broker.pull(topic, queue, offset, most, WAIT_MS).await {
         Ok(pulled) => {
+            // A position is a count of messages: where some are missing, more than they would be lost.
+            let expected = offset..;
+            let hole = pulled.messages.iter().zip(expected).find(|(message, at)| message.offset != *at);
+            let behind = offset + pulled.messages.len() as u64;
+            let next = hole.map(|(message, _)| message.offset);
+            if let Some(found) = next.or((pulled.next > behind).then_some(pulled.next)) {
+                return Err(Error::Refused {
+                    place: format!("reading queue {queue} of topic `{topic}` at {offset}"),
+                    reason: format!("the queue goes on at {found}, so messages are missing"),
+                    remedy: "a compacted topic cannot be read; where retention has passed the job, begin with another --state directory",
+                });
+            }
             let messages = pulled.messages.into_iter().map(|message| Message {
                 id: message.id,
                 stored_ms: message.stored_ms,
@@ -102,30 +117,35 @@ pub(super) async fn poll(
 async fn before(broker: &Broker, source: &Source, offset: u64) -> Result<Option<u64>, Error> {
     let Some(at) = offset.checked_sub(1) else { return Ok(None) };
     match broker.pull(&source.topic, &source.queue, at, 1, 0).await {
-        Ok(pulled) => {
-            Ok(pulled.messages.first().filter(|message| message.offset == at).map(|message| message.id))
-        }
+        Ok(pulled) => match pulled.messages.first().filter(|message| message.offset == at) {
+            Some(message) => Ok(Some(message.id)),
+            None if at < pulled.min => Ok(None),
+            None => Err(Error::Away {
+                place: format!("reading queue {} of topic `{}` at {at}", source.queue, source.topic),
+                reason: "the message in front of the position did not come".to_owned(),
+            }),
+        },
         Err(Error::OutOfRange { .. }) => Ok(None),
         Err(other) => Err(other),
     }
 }
 
-/// Puts a frame into a queue: the offset of the last message, or `None` when nobody knows what became of it.
+/// Puts a frame into a queue: the offset of the last message, or why nobody knows what became of it.
 pub(super) async fn send(
     broker: &Broker,
     topic: &str,
     queue: &QueueId,
     target: Target,
     frame: Frame,
-) -> Result<Option<u64>, Error> {
+) -> Result<Result<u64, String>, Error> {
     let messages = match target.topic {
         Topic::Output(_) => message::of_output(frame),
         Topic::Of(_) => message::of_shuffle(&frame).map(|message| vec![message]).unwrap_or_default(),
     };
     let n = messages.len() as u64;
     match broker.send(topic, queue, &messages).await? {
-        Sent::Stored { offset } => Ok(Some(offset + n.saturating_sub(1))),
-        Sent::Unknown(_) => Ok(None),
+        Sent::Stored { offset } => Ok(Ok(offset + n.saturating_sub(1))),
+        Sent::Unknown(reason) => Ok(Err(reason)),
         Sent::Refused(reason) => Err(Error::Refused {
             place: format!("writing to queue {queue} of topic `{topic}`"),
             reason,
@@ -134,10 +154,44 @@ pub(super) async fn send(
     }
 }
 
+/// Waits until what brokers have stored can be seen, once for all that wait at the same time: it is a question that
+/// costs a broker much, and its answer is for all of its queues.
+#[derive(Debug, Default)]
+pub(super) struct Settler {
+    brokers: Mutex<BTreeMap<String, Arc<Turns>>>,
+}
+
+#[derive(Debug, Default)]
+struct Turns {
+    turn: tokio::sync::Mutex<()>,
+    /// How many waits have begun, and the last that has ended well.
+    begun: AtomicU64,
+    ended: AtomicU64,
+}
+
+impl Settler {
+    async fn settle(&self, broker: &Broker, topic: &str, queue: &QueueId) -> Result<(), Error> {
+        let turns = {
+            let mut brokers = self.brokers.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(brokers.entry(queue.broker.clone()).or_default())
+        };
+        let before = turns.begun.load(Ordering::SeqCst);
+        let _turn = turns.turn.lock().await;
+        // A wait that began behind this call and has ended was for this one too.
+        if turns.ended.load(Ordering::SeqCst) > before {
+            return Ok(());
+        }
+        let own = turns.begun.fetch_add(1, Ordering::SeqCst) + 1;
+        broker.settle(topic, queue).await?;
+        turns.ended.store(own, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
 /// The highest number of `sender` in a queue from `from` on, as far as the queue reaches on the master when this
 /// begins.
 pub(super) async fn tail(
-    broker: &Broker,
+    (broker, settler): (&Broker, &Settler),
     (topic, queue, target): (&str, &QueueId, Target),
     from: u64,
     (incarnation, sender): (Incarnation, Split),
@@ -145,12 +199,19 @@ pub(super) async fn tail(
 ) -> Result<u64, Error> {
     tokio::time::sleep(Duration::from_millis(settle_ms)).await;
     // The broker's index lags behind what it has acknowledged.
-    broker.settle(topic, queue).await?;
+    settler.settle(broker, topic, queue).await?;
     let (min, end) = broker.bounds(topic, queue).await?;
     let mut at = from.max(min);
     let mut last = 0;
     while at < end {
-        let pulled = broker.pull(topic, queue, at, RECORDS, 0).await?;
+        let pulled = match broker.pull(topic, queue, at, RECORDS, 0).await {
+            // Retention went on meanwhile.
+            Err(Error::OutOfRange { min, .. }) if min > at => {
+                at = min;
+                continue;
+            }
+            other => other?,
+        };
         for found in &pulled.messages {
             let number = match target.topic {
                 Topic::Output(_) => message::number(found, incarnation, sender),
@@ -158,8 +219,12 @@ pub(super) async fn tail(
             };
             last = number.unwrap_or(0).max(last);
         }
-        if pulled.next <= at {
-            break;
+        // An end that was not reached says nothing of what lies behind it.
+        if pulled.next <= at || !pulled.from_master {
+            return Err(Error::Away {
+                place: format!("reading the end of queue {queue} of topic `{topic}`"),
+                reason: format!("the answer ends at {at}, and the queue at {end}"),
+            });
         }
         at = pulled.next;
     }

@@ -62,8 +62,10 @@ impl Place {
     }
 }
 
-pub(crate) fn program() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_runtime-test-job"))
+/// The program with the jobs; `STREAMS_TEST_JOB` names another one, a release build for example.
+pub(crate) fn program() -> PathBuf {
+    let other = std::env::var_os("STREAMS_TEST_JOB").map(PathBuf::from);
+    other.unwrap_or_else(|| Path::new(env!("CARGO_BIN_EXE_runtime-test-job")).to_owned())
 }
 
 pub(crate) fn shown(command: &mut Command) -> Shown {

@@ -79,6 +79,13 @@ impl Worker {
             return self.stop(Stop::Broken(error.to_string()), actions);
         }
         self.uncommitted = 0;
+        // Nothing of an earlier owner lies in the targets, so the next survey begins where this one stands.
+        if self.undisturbed {
+            self.senders.values_mut().for_each(|sender| {
+                sender.survey();
+                sender.close_survey();
+            });
+        }
         let snapshot = Box::new(Snapshot {
             owner: Some(self.token),
             offset: self.offset,
@@ -87,6 +94,7 @@ impl Worker {
             senders: self.senders.iter().map(|(target, sender)| (*target, sender.state())).collect(),
             idle: self.idle,
             ended: self.ended,
+            clean,
             counters: self.counters(),
         });
         // Order: what is written here first is either promoted or discarded at the next start; the other way

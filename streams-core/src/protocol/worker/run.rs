@@ -228,7 +228,8 @@ impl Worker {
         let target = Target { topic, queue: self.role.split.queue % n_queues.max(1) };
         let held = self.role.held;
         let Some(sender) = self.senders.get_mut(&target) else { return };
-        for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        let Some(lines) = bytes.strip_suffix(b"\n") else { return };
+        for line in lines.split(|byte| *byte == b'\n') {
             self.counters.records_out += 1;
             sender.push(Item::Data(line.to_vec()), held);
         }

@@ -1,6 +1,6 @@
 //! Taking a split: token, row, snapshot 0, rows.
 
-use super::{Action, Local, Phase, Poll, Stop, Worker};
+use super::{Action, Local, Phase, Poll, RowsIn, Stop, Worker};
 use crate::bug::{Bug, planted};
 use crate::protocol::ids::{Target, Token, Topic};
 use crate::protocol::reader::Reader;
@@ -35,7 +35,9 @@ impl Worker {
     }
 
     pub(super) fn resolved(&mut self, offset: u64, actions: &mut Vec<Action>) {
-        self.adopt(Snapshot { offset, ..Snapshot::default() });
+        self.adopt(Snapshot { offset, clean: true, ..Snapshot::default() });
+        // Nobody has sent anything for this split yet: that begins behind snapshot 0.
+        self.tails.clear();
         if planted(Bug::NoSnapshotZero) {
             return self.start(actions);
         }
@@ -50,6 +52,7 @@ impl Worker {
         if !planted(Bug::CountersOutside) {
             self.counters = snapshot.counters;
         }
+        self.undisturbed = snapshot.clean && self.role.rows_in == RowsIn::Local;
         self.idle = snapshot.idle;
         self.ended = snapshot.ended;
         self.reader = Reader::new(self.role.incarnation, self.role.upstream.clone(), snapshot.reader);

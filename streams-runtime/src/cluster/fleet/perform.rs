@@ -1,6 +1,7 @@
 //! Actions begin: the instance's own store answers at once, brokers and the disk later.
 
 use std::future::Future;
+use std::sync::Arc;
 
 use streams_core::protocol::frame::{Frame, Item};
 use streams_core::protocol::ids::{Split, Target, Topic};
@@ -61,7 +62,7 @@ impl Fleet {
                     });
                 } else {
                     self.print(target, &frame)?;
-                    self.ready.push_back(Note { split, life, what: What::Sent(target, Ok(Some(0))) });
+                    self.ready.push_back(Note { split, life, what: What::Sent(target, Ok(Ok(0))) });
                 }
             }
             Action::Tail { target, from, settle_ms } => {
@@ -71,10 +72,11 @@ impl Fleet {
                     self.ready.push_back(Note { split, life, what: What::Tailed(target, Ok(0)) });
                     return Ok(());
                 };
-                let (broker, topic) = (self.broker.clone(), topic.to_owned());
+                let (broker, settler) = (self.broker.clone(), Arc::clone(&self.settler));
+                let topic = topic.to_owned();
                 self.begin(split, life, pause, async move {
                     let place = (topic.as_str(), &queue, target);
-                    What::Tailed(target, io::tail(&broker, place, from, who, settle_ms).await)
+                    What::Tailed(target, io::tail((&broker, &settler), place, from, who, settle_ms).await)
                 });
             }
             Action::Commit { token, version, snapshot, delta, clean } => {
@@ -89,6 +91,7 @@ impl Fleet {
                 });
             }
             Action::Report { offset } => {
+                self.reported.insert(split, offset);
                 if let Some(source) = self.source(split) {
                     let (broker, group) = (self.broker.clone(), self.cluster.group.clone());
                     tokio::spawn(async move {
