@@ -40,7 +40,7 @@ const SETTLE_MS: u64 = 2_000;
 /// How long the last report of a queue may take.
 const REPORT: Duration = Duration::from_secs(3);
 /// Items that may wait to be stored before a split stops reading.
-const MOST_WAITING: usize = 16_384;
+const MOST_WAITING: usize = 4_096;
 /// Records after which a split commits unasked.
 const MOST_UNCOMMITTED: u64 = 1_000_000;
 
