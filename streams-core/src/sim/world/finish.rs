@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Snapshot, World};
+use super::{Slot, Snapshot, SplitRow, World};
 use crate::batch::{Batch, RawBatch};
 use crate::bug;
 use crate::effects::Effects;
@@ -12,7 +12,10 @@ use crate::protocol::ids::Topic;
 impl World<'_> {
     fn is_done(&self, split: usize) -> bool {
         let end = self.log.queue(self.place_of(split).place).end();
-        self.slots.values().any(|slot| slot.split == split && slot.worker.is_done())
+        // One that has lost the split may be done with what it knows of.
+        let token = self.rows.get(split).and_then(SplitRow::token);
+        let owns = |slot: &Slot| slot.split == split && slot.token == token;
+        self.slots.values().any(|slot| owns(slot) && slot.worker.is_done())
             && self.committed(split).is_some_and(|snapshot| snapshot.ended && snapshot.offset == end)
     }
 
