@@ -10,13 +10,16 @@ use crate::protocol::frame::Item;
 use crate::protocol::ids::Topic;
 
 impl World<'_> {
+    /// Whether a split has committed all that there will be, and what its last commit has yet to send is sent.
     fn is_done(&self, split: usize) -> bool {
         let end = self.log.queue(self.place_of(split).place).end();
+        let Some(last) = self.committed(split) else { return false };
+        let sent = last.senders.iter().all(|(_, sender)| sender.outbox.is_empty());
         // One that has lost the split may be done with what it knows of.
         let token = self.rows.get(split).and_then(SplitRow::token);
         let owns = |slot: &Slot| slot.split == split && slot.token == token;
-        self.slots.values().any(|slot| owns(slot) && slot.worker.is_done())
-            && self.committed(split).is_some_and(|snapshot| snapshot.ended && snapshot.offset == end)
+        let owner_is_done = || self.slots.values().any(|slot| owns(slot) && slot.worker.is_done());
+        last.ended && last.offset == end && (sent || owner_is_done())
     }
 
     fn committed(&self, split: usize) -> Option<Snapshot> {
