@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use streams_runtime::rocketmq::{Broker, Config, Error, Outgoing, QueueId, Sent};
 
 /// Far longer than anything here takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 fn namesrv() -> String {
     std::env::var("STREAMS_NAMESRV").expect(
