@@ -67,7 +67,7 @@ async fn start(
         Some(dir) => crate::store::open(dir, config.store).map_err(Error::state)?,
         None => Box::new(MemoryStore::new()),
     };
-    let mut rows = SplitRows::open(store)?;
+    let rows = SplitRows::open(store)?;
 
     let client = format!("{}@{}", std::process::id(), random_number());
     let mut names = Config::new(cluster.namesrv.clone(), cluster.group.clone(), client);
@@ -79,7 +79,7 @@ async fn start(
     let found = JobRow::load(&rows)?;
     let row = JobRow::settle(found, &job, config, cluster, &stages, &broker).await?;
     let membership = alone(&broker, cluster, &row.topics()).await?;
-    row.save(&mut rows)?;
+    row.save(&rows)?;
     if config.state.is_none() {
         note(
             "without --state DIR the state is in memory: a stop or a crash loses the windows that are open, and the group's offsets are where the next run begins",

@@ -3,7 +3,7 @@
 //! All workers run on one thread, one event at a time; what takes time (brokers, the disk) runs beside it and ends
 //! with a [`Note`].
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,13 +11,13 @@ use streams_core::protocol::ids::{Split, Stage, Target, Token, Topic};
 use streams_core::protocol::snapshot::Snapshot;
 use streams_core::protocol::stages::StagePlan;
 use streams_core::protocol::worker::{
-    CommitOutcome, Event, Failed, LocalDone, Poll, Role, RowsIn, Stop, Worker,
+    Action, CommitOutcome, Event, Failed, LocalDone, Poll, Role, RowsIn, Stop, Worker,
 };
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::io::{Polled, Settler};
 use super::rows::SplitRows;
-use super::topics::JobRow;
+use super::topics::{JobRow, Queues};
 use super::{failed, fingerprint};
 use crate::cli::{ClusterConfig, RunConfig};
 use crate::deadletter::letters::Letters;
@@ -194,7 +194,7 @@ impl Fleet {
     /// Starts a worker for every split that has none.
     fn take_all(&mut self) -> Result<(), Error> {
         for stage in 0..self.stages.len() {
-            let n_queues = self.row.stages.get(stage).map_or(0, super::topics::Queues::len);
+            let n_queues = self.row.stages.get(stage).map_or(0, Queues::len);
             for queue in 0..n_queues {
                 let split = Split { stage: Stage(u16::try_from(stage).unwrap_or(u16::MAX)), queue };
                 if !self.runs.contains_key(&split) {
@@ -215,10 +215,13 @@ impl Fleet {
         self.perform_all(split, actions)
     }
 
+    fn n_sources(&self) -> usize {
+        self.stages.iter().filter(|stage| stage.upstream.is_empty()).count()
+    }
+
     /// By exchange.
     fn shuffle_queues(&self) -> Vec<usize> {
-        let n_sources = self.stages.iter().filter(|stage| stage.upstream.is_empty()).count();
-        self.row.stages.iter().skip(n_sources).map(|queues| usize::from(queues.len())).collect()
+        self.row.stages.iter().skip(self.n_sources()).map(|queues| usize::from(queues.len())).collect()
     }
 
     fn role(&self, split: Split) -> Role {
@@ -243,7 +246,7 @@ impl Fleet {
             original: upstream.is_empty() && queues.is_some_and(|queues| queues.is_original(split.queue)),
             upstream,
             targets: topics.iter().map(|topic| (*topic, n_queues(topic))).collect(),
-            siblings: (0..queues.map_or(0, |queues| queues.len())).collect::<BTreeSet<u16>>(),
+            siblings: queues.map(Queues::numbers).unwrap_or_default(),
             fingerprint: self.fingerprint,
             idle_after_ms: None,
             settle_ms: SETTLE_MS,
@@ -262,19 +265,20 @@ impl Fleet {
 
     /// Tells a worker what happened, and begins what it wants.
     fn tell(&mut self, split: Split, event: Event<'_>) -> Result<(), Error> {
-        let now_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let place = self.place(split);
-        let Some(run) = self.runs.get_mut(&split) else { return Ok(()) };
-        let mut actions = Vec::new();
-        guard(&|| place.clone(), || run.worker.step(event, now_ms, &mut actions)).map_err(other_code)?;
+        let actions = self.step(split, event)?;
         self.perform_all(split, actions)
     }
 
-    fn place(&self, split: Split) -> String {
-        match self.row.source(split) {
-            Some((topic, queue)) => format!("queue {queue} of topic `{topic}`"),
-            None => format!("{split:?}"),
+    /// Tells a worker what happened: what it wants.
+    fn step(&mut self, split: Split, event: Event<'_>) -> Result<Vec<Action>, Error> {
+        let now_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let Self { row, runs, .. } = self;
+        let mut actions = Vec::new();
+        if let Some(run) = runs.get_mut(&split) {
+            let step = || run.worker.step(event, now_ms, &mut actions);
+            guard(&|| row.place(split), step).map_err(other_code)?;
         }
+        Ok(actions)
     }
 
     /// Hears what came of an action.
@@ -292,12 +296,9 @@ impl Fleet {
             What::Row(row) => self.tell(split, Event::Row(row)),
             What::Rows => {
                 let rows = self.rows.clone();
-                let now_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-                let Some(run) = self.runs.get_mut(&split) else { return Ok(()) };
-                let mut actions = Vec::new();
-                rows.with_store(|store| {
-                    run.worker.step(Event::Local(LocalDone::Rows(store)), now_ms, &mut actions);
-                });
+                // Order: the store is free again before the actions begin, some of which write to it.
+                let actions =
+                    rows.with_store(|store| self.step(split, Event::Local(LocalDone::Rows(store))))?;
                 self.perform_all(split, actions)
             }
             What::Observed(token, version) => self.tell(split, Event::Observed { token, version }),
@@ -316,7 +317,7 @@ impl Fleet {
                     Some(Err(reason)) => {
                         self.failed(
                             split,
-                            &format!("{}: a message may not be stored: {reason}", self.place(split)),
+                            &format!("{}: a message may not be stored: {reason}", self.row.place(split)),
                         );
                         None
                     }
@@ -376,7 +377,7 @@ impl Fleet {
     }
 
     fn stopped(&mut self, split: Split, why: Stop) -> Result<(), Error> {
-        let place = self.place(split);
+        let place = self.row.place(split);
         self.runs.remove(&split);
         let text = match why {
             Stop::Released => return Ok(()),
@@ -401,7 +402,7 @@ impl Fleet {
             if !matches!(tokio::time::timeout(REPORT, told).await, Ok(Ok(()))) && !self.with_state {
                 note(&format!(
                     "the offset {offset} of {} could not be left with the broker; the next run may read some records again",
-                    self.place(*split)
+                    self.row.place(*split)
                 ));
             }
         }
@@ -411,7 +412,7 @@ impl Fleet {
     fn look(&mut self) {
         self.looking = true;
         let (mut row, broker, teller) = (self.row.clone(), self.broker.clone(), self.teller.clone());
-        let n_sources = self.stages.iter().filter(|stage| stage.upstream.is_empty()).count();
+        let n_sources = self.n_sources();
         tokio::spawn(async move {
             let grown = row.look(n_sources, &broker).await;
             let what = What::Looked(grown.map(|grown| (row, grown)));
@@ -424,11 +425,11 @@ impl Fleet {
         match result {
             Ok((row, true)) if !self.leaving => {
                 note("a topic has grown; its new queues are read from their beginning");
-                row.save(&mut self.rows)?;
+                row.save(&self.rows)?;
                 self.row = row;
                 for (split, run) in &mut self.runs {
                     if let Some(queues) = self.row.stages.get(usize::from(split.stage.0)) {
-                        run.worker.announce((0..queues.len()).collect());
+                        run.worker.announce(queues.numbers());
                     }
                 }
                 self.take_all()

@@ -1,6 +1,8 @@
 //! The topics of a job and their queues, as they were when the job was created: they are part of its state, since
 //! which queue a key belongs to must never change (rule 2).
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use streams_core::protocol::ids::{Incarnation, Split, Stage, Target, Topic};
 use streams_core::protocol::stages::{StagePlan, outputs};
@@ -51,6 +53,11 @@ impl Queues {
         u16::try_from(self.queues.len()).unwrap_or(u16::MAX)
     }
 
+    /// All of them, by their places in the list.
+    pub(super) fn numbers(&self) -> BTreeSet<u16> {
+        (0..self.len()).collect()
+    }
+
     pub(super) fn queue(&self, index: u16) -> Option<QueueId> {
         let (broker, id) = self.queues.get(usize::from(index))?;
         Some(QueueId { broker: broker.clone(), id: *id })
@@ -94,7 +101,7 @@ impl JobRow {
         Ok(Some(row))
     }
 
-    pub(super) fn save(&self, rows: &mut SplitRows) -> Result<(), Error> {
+    pub(super) fn save(&self, rows: &SplitRows) -> Result<(), Error> {
         let bytes = serde_json::to_vec(self)
             .map_err(|error| Error::state(format!("the record of the job cannot be written: {error}")))?;
         rows.put(KEY, &bytes)
@@ -252,6 +259,14 @@ impl JobRow {
     pub(super) fn source(&self, split: Split) -> Option<(&str, QueueId)> {
         let queues = self.stages.get(usize::from(split.stage.0))?;
         Some((&queues.topic, queues.queue(split.queue)?))
+    }
+
+    /// The queue of a split, for people.
+    pub(super) fn place(&self, split: Split) -> String {
+        match self.source(split) {
+            Some((topic, queue)) => format!("queue {queue} of topic `{topic}`"),
+            None => format!("{split:?}"),
+        }
     }
 
     /// Topic and queue of a target; none for results that are printed.
