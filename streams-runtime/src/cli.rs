@@ -60,6 +60,8 @@ pub(crate) struct ClusterConfig {
     /// The group of instances.
     pub(crate) group: String,
     pub(crate) start: StartPosition,
+    /// Whether state is kept on this machine alone.
+    pub(crate) local_only: bool,
     /// How many queues a shuffle topic is created with.
     pub(crate) shuffle_queues: u16,
 }

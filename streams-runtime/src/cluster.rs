@@ -2,18 +2,21 @@
 //! by shuffle topics.
 //!
 //! What is decided is decided by [`streams_core::protocol`]; here its actions are done: [`io`] talks to brokers,
-//! [`rows`] keeps state, [`topics`] finds or makes the topics, [`fleet`] tells the workers what came of it.
+//! [`remote`] keeps state, in the instance's own [`rows`] or in a [`log`] that all instances read, [`topics`] finds
+//! or makes the topics, [`fleet`] tells the workers what came of it.
 
 mod fleet;
 mod io;
+mod log;
 mod message;
+mod remote;
 mod rows;
 mod topics;
 
-use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use streams_core::protocol::stages;
+use streams_core::protocol::stages::{self, StagePlan};
 use streams_core::store::Store;
 use streams_core::store::memory::MemoryStore;
 use xxhash_rust::xxh3::xxh3_64;
@@ -28,12 +31,13 @@ use crate::run::{Ended, note};
 use crate::signals::StopFlag;
 
 use fleet::Fleet;
+use log::Log;
+use remote::{Failure, Remote};
 use rows::SplitRows;
 use topics::JobRow;
 
 /// How long a member that was killed may take to disappear.
 const DEPARTURE: Duration = Duration::from_secs(10);
-const HEARTBEAT: Duration = Duration::from_secs(5);
 
 /// Runs the job until a signal ends it.
 pub(crate) fn run(job: JobHandle, config: &RunConfig, cluster: &ClusterConfig) -> Ended {
@@ -63,44 +67,89 @@ async fn start(
     let shapes = Shapes::new(&config.from, &config.to);
     let job = job.bound(&config.settings, 1, TextPorts::new(&shapes));
     let stages = stages::stages(|| job.sharded(&[]))?;
-    let store: Box<dyn Store> = match &config.state {
-        Some(dir) => crate::store::open(dir, config.store).map_err(Error::state)?,
-        None => Box::new(MemoryStore::new()),
-    };
-    let rows = SplitRows::open(store)?;
+    let has_shuffle = stages.iter().any(|stage| !stage.upstream.is_empty());
+    if has_shuffle && !cluster.local_only {
+        return Err(Error::usage(
+            "--namesrv: this job has state behind a shuffle; say where it lives: --local-only keeps it on this machine, for one instance",
+        ));
+    }
 
-    let client = format!("{}@{}", std::process::id(), random_number());
-    let mut names = Config::new(cluster.namesrv.clone(), cluster.group.clone(), client);
+    let client = format!("{}@{:016x}", std::process::id(), random_number());
+    let mut names = Config::new(cluster.namesrv.clone(), cluster.group.clone(), client.clone());
     names.access_key = secret("ROCKETMQ_ACCESS_KEY");
     names.secret_key = secret("ROCKETMQ_SECRET_KEY");
     names.tls = std::env::var_os("ROCKETMQ_TLS").is_some_and(|text| text == "1" || text == "true");
     let broker = Broker::connect(&names).await.map_err(failed)?;
 
-    let found = JobRow::load(&rows)?;
-    let row = JobRow::settle(found, &job, config, cluster, &stages, &broker).await?;
-    let membership = alone(&broker, cluster, &row.topics()).await?;
-    row.save(&rows)?;
-    if config.state.is_none() {
-        note(
+    let n_sources = u16::try_from(config.from.len()).unwrap_or(u16::MAX);
+    let remote = match (cluster.local_only, &config.state) {
+        (true, Some(dir)) => own(crate::store::open(dir, config.store).map_err(Error::state)?)?,
+        (true, None) => own(Box::new(MemoryStore::new()))?,
+        (false, _) => {
+            let log = Log::open(&broker, &cluster.group, &client, n_sources, 0).await;
+            Remote::Log(log.map_err(failed)?)
+        }
+    };
+    let (version, row) = job_row(&job, config, cluster, &stages, &broker, &remote).await?;
+    remote.widen(row.most_queues(config.from.len())).await.map_err(give_up)?;
+    remote.refresh().await.map_err(give_up)?;
+    let membership = match remote.is_shared() {
+        true => broker.join(&cluster.group, &row.topics()).await.map_err(failed)?,
+        false => alone(&broker, cluster, &row.topics()).await?,
+    };
+    match (&remote, &config.state) {
+        (Remote::Own(_), None) => note(
             "without --state DIR the state is in memory: a stop or a crash loses the windows that are open, and the group's offsets are where the next run begins",
-        );
-    } else {
-        note(
+        ),
+        (Remote::Own(_), Some(_)) => note(
             "--local-only: the state is on this machine alone; where it is lost, open windows are lost with it",
-        );
+        ),
+        (Remote::Log(_), _) => {}
     }
     let stop =
         StopFlag::listen().map_err(|error| Error::state(format!("cannot listen for signals: {error}")))?;
-    let mut fleet = Fleet::new(job, config, cluster, stages, row, rows, broker.clone())?;
-    let result = tokio::select! {
-        result = fleet.run(&stop) => result,
-        never = beat(&membership) => match never {},
-    };
-    *counters = fleet.counters();
+    let membership = Arc::new(membership);
+    let known = fleet::Known { stages, row, version };
+    let around = fleet::Around { remote, broker: broker.clone(), membership: Arc::clone(&membership), client };
+    let mut fleet = Fleet::new(job, config, cluster, known, around)?;
+    let result = fleet.run(&stop).await;
+    *counters = fleet.counters().await;
     // Who leaves without a word is noticed when the connection closes, a moment later.
     let _ = membership.leave().await;
     broker.shutdown().await;
     result.map(|()| Outcome::Interrupted)
+}
+
+fn own(store: Box<dyn Store>) -> Result<Remote, Error> {
+    Ok(Remote::Own(SplitRows::open(store)?))
+}
+
+/// The record of the job as it is to run: the one that is in force, compared with what is asked for; or a new one.
+async fn job_row(
+    job: &JobHandle,
+    config: &RunConfig,
+    cluster: &ClusterConfig,
+    stages: &[StagePlan],
+    broker: &Broker,
+    remote: &Remote,
+) -> Result<(u64, JobRow), Error> {
+    loop {
+        let (before, row) = match JobRow::load(remote).await.map_err(give_up)? {
+            None => (0, JobRow::create(job, config, cluster, stages, broker).await?),
+            Some((version, found)) => {
+                let row = found.clone().compare(job, config, cluster, stages, broker).await?;
+                if row == found {
+                    return Ok((version, row));
+                }
+                (version, row)
+            }
+        };
+        remote.widen(row.most_queues(config.from.len())).await.map_err(give_up)?;
+        // Another instance may have been first.
+        if row.save(before, remote).await.map_err(give_up)? {
+            return Ok((before + 1, row));
+        }
+    }
 }
 
 /// Joins the group, which must have no other member: another instance could not come by the state of a queue.
@@ -125,15 +174,6 @@ async fn alone(broker: &Broker, cluster: &ClusterConfig, topics: &[&str]) -> Res
     }
 }
 
-/// Tells the brokers every few seconds that this member is alive.
-async fn beat(membership: &Membership) -> Infallible {
-    loop {
-        tokio::time::sleep(HEARTBEAT).await;
-        // A broker that is away hears the next one.
-        let _ = membership.heartbeat().await;
-    }
-}
-
 /// A key from the environment, so that it stands on no command line.
 fn secret(variable: &str) -> Option<rocketmq::Secret> {
     std::env::var(variable).ok().filter(|text| !text.is_empty()).map(rocketmq::Secret::new)
@@ -143,6 +183,14 @@ fn secret(variable: &str) -> Option<rocketmq::Secret> {
 #[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` calls")]
 fn failed(error: rocketmq::Error) -> Error {
     ErrorKind::Broker(error.to_string()).into()
+}
+
+/// A server that is away when the run begins ends it.
+fn give_up(failure: Failure) -> Error {
+    match failure {
+        Failure::Away(text) => ErrorKind::Broker(text).into(),
+        Failure::Fatal(error) => error,
+    }
 }
 
 /// A number that no other process draws: from the seeds that the standard library gives its hash maps.

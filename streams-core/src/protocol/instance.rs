@@ -3,8 +3,10 @@
 //!
 //! Membership comes from outside as numbered lists. Safety never depends on it: two instances that believe
 //! different lists fence each other, and a fenced one waits for a newer list and a moment longer each time, so
-//! that they do not take turns for ever (rule 15). An owner that is a member but does not move is replaced by
-//! the next in line, who has seen its row unchanged for a while of its own clock.
+//! that they do not take turns for ever (rule 15). A split whose row names a living member is not taken from it:
+//! it has the same list, or will have it, and hands over; the row says when it has. Only a row that does not move
+//! for a while of this instance's own clock is taken all the same, be it by its new owner or by the next in line
+//! behind an owner that hangs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,8 +23,28 @@ pub enum Order {
     Take(Split),
     /// Tell the split's worker to hand it over (`RemoveSplit`).
     HandOver(Split),
-    /// Read the split's row now and then, and tell [`Instance::seen`].
-    Watch(BTreeSet<Split>),
+}
+
+/// What a split's row says of its owner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// The name under which the owner took it.
+    pub member: Member,
+    /// Its token.
+    pub token: Token,
+    /// Changes with every commit and heartbeat of a living owner.
+    pub moves: u64,
+    /// Whether the owner has ended with it.
+    pub clean: bool,
+}
+
+/// Why a row is to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Interest {
+    /// The split is this instance's, as soon as its row says so.
+    Mine,
+    /// This instance stands in for the owner if it hangs.
+    InLine,
 }
 
 /// Times in ms.
@@ -49,8 +71,9 @@ pub struct Instance {
     /// The number of the newest list of members, which is the list that is believed.
     list: u64,
     members: BTreeSet<Member>,
-    splits: BTreeSet<Split>,
-    /// Splits with a worker here, and whether it has been told to hand over.
+    /// Of the believed list.
+    owners: BTreeMap<Split, Member>,
+    /// Splits with a worker here.
     held: BTreeMap<Split, Holding>,
     fenced: BTreeMap<Split, Fenced>,
     watched: BTreeMap<Split, Watched>,
@@ -59,6 +82,8 @@ pub struct Instance {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Holding {
     Working,
+    /// For an owner that hangs, as long as the list is this one.
+    StandingIn(u64),
     HandingOver,
 }
 
@@ -71,7 +96,7 @@ struct Fenced {
 
 #[derive(Debug, Clone, Copy)]
 struct Watched {
-    row: (Token, u64),
+    row: Option<(Token, u64)>,
     since_ms: u64,
 }
 
@@ -84,7 +109,7 @@ impl Instance {
             patience,
             list: 0,
             members: BTreeSet::new(),
-            splits: BTreeSet::new(),
+            owners: BTreeMap::new(),
             held: BTreeMap::new(),
             fenced: BTreeMap::new(),
             watched: BTreeMap::new(),
@@ -96,97 +121,105 @@ impl Instance {
         &mut self,
         list: u64,
         members: BTreeSet<Member>,
-        splits: BTreeSet<Split>,
-        now_ms: u64,
+        splits: &BTreeSet<Split>,
         orders: &mut Vec<Order>,
     ) {
         if list <= self.list {
             return;
         }
-        (self.list, self.members, self.splits) = (list, members, splits);
+        self.owners = assign(&members, splits);
+        (self.list, self.members) = (list, members);
         self.watched.clear();
-        self.proceed(now_ms, orders);
-        let watch: BTreeSet<Split> = self.lines().collect();
-        if !watch.is_empty() {
-            orders.push(Order::Watch(watch));
+        for (&split, holding) in &mut self.held {
+            let mine = self.owners.get(&split).is_none_or(|owner| *owner == self.me);
+            match *holding {
+                Holding::HandingOver => {}
+                // The owner that hung may be gone, or not be the owner any more.
+                Holding::Working | Holding::StandingIn(_) if mine => *holding = Holding::Working,
+                Holding::Working | Holding::StandingIn(_) => {
+                    *holding = Holding::HandingOver;
+                    orders.push(Order::HandOver(split));
+                }
+            }
         }
     }
 
-    /// Time has passed.
-    pub fn tick(&mut self, now_ms: u64, orders: &mut Vec<Order>) {
-        self.proceed(now_ms, orders);
+    /// The rows that are to be read now, and told to [`Self::seen`].
+    pub fn watch(&self, now_ms: u64) -> impl Iterator<Item = (Split, Interest)> + '_ {
+        let others = self.owners.iter().filter(|(split, _)| !self.held.contains_key(split));
+        others.filter_map(move |(&split, owner)| Some((split, self.interest(split, owner, now_ms)?)))
     }
 
-    /// A worker of this instance has ended.
-    pub fn stopped(&mut self, split: Split, why: &Stop, now_ms: u64, orders: &mut Vec<Order>) {
-        self.held.remove(&split);
-        if *why == Stop::Fenced {
-            let times = self.fenced.get(&split).map_or(0, |fenced| fenced.times) + 1;
-            // Instances wait for different times, or they would meet again.
-            let jitter = xxh3_64(format!("{} {split:?} {times}", self.me).as_bytes())
-                % self.patience.backoff_ms.max(1);
-            let wait_ms = self.patience.backoff_ms.saturating_mul(1 << times.min(8)) + jitter;
-            self.fenced.insert(split, Fenced { list: self.list, until_ms: now_ms + wait_ms, times });
+    fn interest(&self, split: Split, owner: &Member, now_ms: u64) -> Option<Interest> {
+        if *owner != self.me {
+            let next = candidate(&self.members, split, owner)?;
+            return (*next == self.me).then_some(Interest::InLine);
         }
+        let waits = |fenced: &Fenced| fenced.list >= self.list || now_ms < fenced.until_ms;
+        (!self.fenced.get(&split).is_some_and(waits)).then_some(Interest::Mine)
+    }
+
+    /// A split's row as it is now; none where nobody ever had it.
+    pub fn seen(&mut self, split: Split, holder: Option<&Holder>, now_ms: u64, orders: &mut Vec<Order>) {
         // Order: a split is taken again only when its worker has ended, so that two of them never write into
         // the same local state (rule 18).
-        self.proceed(now_ms, orders);
-    }
-
-    /// A split's row as it is now: token and version, which every commit and heartbeat of a living owner
-    /// changes.
-    pub fn seen(&mut self, split: Split, row: (Token, u64), now_ms: u64, orders: &mut Vec<Order>) {
-        if self.held.contains_key(&split) || !self.lines().any(|line| line == split) {
+        if self.held.contains_key(&split) {
             return;
         }
+        let interest = self.owners.get(&split).and_then(|owner| self.interest(split, owner, now_ms));
+        let Some(interest) = interest else { return };
+        let is_free = |holder: &Holder| {
+            holder.clean || holder.member == self.me || !self.members.contains(&holder.member)
+        };
+        let take = match interest {
+            Interest::Mine if holder.is_none_or(is_free) => true,
+            Interest::Mine | Interest::InLine => self.is_hung(split, holder, now_ms),
+        };
+        if take {
+            self.watched.remove(&split);
+            let holding = match interest {
+                Interest::Mine => Holding::Working,
+                Interest::InLine => Holding::StandingIn(self.list),
+            };
+            self.held.insert(split, holding);
+            orders.push(Order::Take(split));
+        }
+    }
+
+    /// Whether the row has been the same for a while.
+    fn is_hung(&mut self, split: Split, holder: Option<&Holder>, now_ms: u64) -> bool {
+        let row = holder.map(|holder| (holder.token, holder.moves));
         match self.watched.get(&split) {
             Some(watched) if watched.row == row => {
-                if now_ms.saturating_sub(watched.since_ms) >= self.patience.hung_ms {
-                    self.watched.remove(&split);
-                    self.held.insert(split, Holding::Working);
-                    orders.push(Order::Take(split));
-                }
+                now_ms.saturating_sub(watched.since_ms) >= self.patience.hung_ms
             }
             _ => {
                 self.watched.insert(split, Watched { row, since_ms: now_ms });
+                false
             }
         }
     }
 
-    /// Splits for which this instance is next in line.
-    fn lines(&self) -> impl Iterator<Item = Split> + '_ {
-        let owners = assign(&self.members, &self.splits);
-        owners.into_iter().filter_map(|(split, owner)| {
-            let next = candidate(&self.members, split, &owner)?;
-            (owner != self.me && *next == self.me).then_some(split)
-        })
+    /// A worker of this instance has ended.
+    pub fn stopped(&mut self, split: Split, why: &Stop, now_ms: u64) {
+        self.held.remove(&split);
+        match why {
+            Stop::Fenced | Stop::Unclean => {
+                let times = self.fenced.get(&split).map_or(0, |fenced| fenced.times) + 1;
+                // Instances wait for different times, or they would meet again.
+                let jitter = xxh3_64(format!("{} {split:?} {times}", self.me).as_bytes())
+                    % self.patience.backoff_ms.max(1);
+                let wait_ms = self.patience.backoff_ms.saturating_mul(1 << times.min(8)) + jitter;
+                self.fenced.insert(split, Fenced { list: self.list, until_ms: now_ms + wait_ms, times });
+            }
+            _ => drop(self.fenced.remove(&split)),
+        }
     }
 
-    fn proceed(&mut self, now_ms: u64, orders: &mut Vec<Order>) {
-        let owners = assign(&self.members, &self.splits);
-        for (&split, holding) in &mut self.held {
-            // A split taken from a hung owner stays here as long as the list is the same.
-            let mine = owners.get(&split).is_none_or(|owner| *owner == self.me);
-            let in_line = owners
-                .get(&split)
-                .is_some_and(|owner| candidate(&self.members, split, owner) == Some(&self.me));
-            if !mine && !in_line && *holding == Holding::Working {
-                *holding = Holding::HandingOver;
-                orders.push(Order::HandOver(split));
-            }
-        }
-        for (split, owner) in owners {
-            if owner != self.me || self.held.contains_key(&split) {
-                continue;
-            }
-            if let Some(fenced) = self.fenced.get(&split)
-                && (fenced.list >= self.list || now_ms < fenced.until_ms)
-            {
-                continue;
-            }
-            self.held.insert(split, Holding::Working);
-            orders.push(Order::Take(split));
-        }
+    /// Whether it has a worker for the split.
+    #[must_use]
+    pub fn holds(&self, split: Split) -> bool {
+        self.held.contains_key(&split)
     }
 }
 
@@ -203,45 +236,73 @@ mod tests {
         (0..n).map(|queue| Split { stage: Stage(0), queue }).collect()
     }
 
-    fn taken(orders: &[Order]) -> BTreeSet<Split> {
-        let taken = orders.iter().filter_map(|order| match order {
-            Order::Take(split) => Some(*split),
-            _ => None,
+    fn holder(member: &str, moves: u64, clean: bool) -> Holder {
+        Holder { member: member.to_owned(), token: Token { epoch: 1, nonce: 7 }, moves, clean }
+    }
+
+    /// Tells an instance all rows that it wants to see; what it takes.
+    fn look(
+        instance: &mut Instance,
+        now_ms: u64,
+        row: impl Fn(Split) -> Option<Holder>,
+    ) -> BTreeSet<Split> {
+        let mut orders = Vec::new();
+        for (split, _) in instance.watch(now_ms).collect::<Vec<_>>() {
+            instance.seen(split, row(split).as_ref(), now_ms, &mut orders);
+        }
+        let taken = orders.into_iter().map(|order| match order {
+            Order::Take(split) => split,
+            Order::HandOver(split) => panic!("{split:?} handed over by a look"),
         });
         taken.collect()
     }
 
+    fn handed(orders: &[Order]) -> BTreeSet<Split> {
+        let handed = orders.iter().filter_map(|order| match order {
+            Order::HandOver(split) => Some(*split),
+            Order::Take(_) => None,
+        });
+        handed.collect()
+    }
+
     #[test]
-    fn splits_move_when_a_member_joins() {
+    fn who_joins_takes_its_share_when_it_has_been_handed_over() {
         let mut a = Instance::new("a".into(), Patience::default());
         let mut orders = Vec::new();
-        a.group(1, names(&["a"]), splits(8), 0, &mut orders);
-        assert_eq!(taken(&orders), splits(8));
-        orders.clear();
-        a.group(2, names(&["a", "b"]), splits(8), 5, &mut orders);
-        let handed: Vec<Split> = orders
-            .iter()
-            .filter_map(|order| match order {
-                Order::HandOver(split) => Some(*split),
-                _ => None,
-            })
-            .collect();
+        a.group(1, names(&["a"]), &splits(8), &mut orders);
+        assert_eq!(look(&mut a, 0, |_| None), splits(8));
+        a.group(2, names(&["a", "b"]), &splits(8), &mut orders);
+        let share = handed(&orders);
+        assert_eq!(share.len(), 4);
         let mut b = Instance::new("b".into(), Patience::default());
-        let mut others = Vec::new();
-        b.group(2, names(&["a", "b"]), splits(8), 5, &mut others);
-        // With two members each is the other's next in line, so nothing needs to be handed over by `a` before
-        // `b` takes it; what `b` takes is its share.
-        assert!(handed.len() <= 4);
-        assert_eq!(taken(&others).len(), 4);
+        b.group(2, names(&["a", "b"]), &splits(8), &mut orders);
+        assert!(look(&mut b, 5, |_| Some(holder("a", 3, false))).is_empty(), "`a` still works on it");
+        assert_eq!(look(&mut b, 6, |split| Some(holder("a", 4, share.contains(&split)))), share);
+        for &split in &share {
+            a.stopped(split, &Stop::Released, 7);
+        }
+        assert!(look(&mut a, 8, |_| Some(holder("b", 4, false))).is_empty(), "`b` is alive");
+    }
+
+    #[test]
+    fn what_a_member_had_that_is_gone_is_taken_at_once() {
+        let mut a = Instance::new("a".into(), Patience::default());
+        let mut orders = Vec::new();
+        a.group(1, names(&["a", "b"]), &splits(2), &mut orders);
+        let first = look(&mut a, 0, |_| None);
+        a.group(2, names(&["a"]), &splits(2), &mut orders);
+        let second = look(&mut a, 1, |_| Some(holder("b", 9, false)));
+        assert_eq!((first.len(), second.len()), (1, 1));
+        assert!(orders.is_empty());
     }
 
     #[test]
     fn an_old_list_is_not_believed() {
         let mut a = Instance::new("a".into(), Patience::default());
         let mut orders = Vec::new();
-        a.group(5, names(&["a"]), splits(2), 0, &mut orders);
-        orders.clear();
-        a.group(4, names(&["b"]), splits(2), 1, &mut orders);
+        a.group(5, names(&["a"]), &splits(2), &mut orders);
+        assert_eq!(look(&mut a, 0, |_| None), splits(2));
+        a.group(4, names(&["b"]), &splits(2), &mut orders);
         assert!(orders.is_empty());
     }
 
@@ -249,47 +310,50 @@ mod tests {
     fn a_fenced_instance_waits_for_a_newer_list_and_a_while() {
         let mut a = Instance::new("a".into(), Patience { hung_ms: 10_000, backoff_ms: 100 });
         let (mut orders, split) = (Vec::new(), Split { stage: Stage(0), queue: 0 });
-        a.group(1, names(&["a"]), splits(1), 0, &mut orders);
-        orders.clear();
-        a.stopped(split, &Stop::Fenced, 1_000, &mut orders);
-        a.tick(60_000, &mut orders);
-        assert!(taken(&orders).is_empty(), "the list is the same");
-        a.group(2, names(&["a"]), splits(1), 1_010, &mut orders);
-        assert!(taken(&orders).is_empty(), "too early");
-        a.tick(1_400, &mut orders);
-        assert_eq!(taken(&orders), splits(1));
+        a.group(1, names(&["a"]), &splits(1), &mut orders);
+        assert_eq!(look(&mut a, 0, |_| None), splits(1));
+        a.stopped(split, &Stop::Fenced, 1_000);
+        let gone = |_| Some(holder("gone", 1, false));
+        assert!(look(&mut a, 60_000, gone).is_empty(), "the list is the same");
+        a.group(2, names(&["a"]), &splits(1), &mut orders);
+        assert!(look(&mut a, 1_010, gone).is_empty(), "too early");
+        assert_eq!(look(&mut a, 1_400, gone), splits(1));
     }
 
     #[test]
     fn a_split_is_taken_again_only_when_its_worker_has_ended() {
         let mut a = Instance::new("a".into(), Patience::default());
         let (mut orders, split) = (Vec::new(), Split { stage: Stage(0), queue: 0 });
-        a.group(1, names(&["a"]), splits(1), 0, &mut orders);
-        a.group(2, names(&["b", "c", "d", "e"]), splits(1), 1, &mut orders);
-        assert!(orders.contains(&Order::HandOver(split)));
-        orders.clear();
-        a.group(3, names(&["a"]), splits(1), 2, &mut orders);
-        assert!(taken(&orders).is_empty(), "the worker still hands over");
-        a.stopped(split, &Stop::Released, 3, &mut orders);
-        assert_eq!(taken(&orders), splits(1));
+        a.group(1, names(&["a"]), &splits(1), &mut orders);
+        look(&mut a, 0, |_| None);
+        a.group(2, names(&["b", "c", "d", "e"]), &splits(1), &mut orders);
+        assert_eq!(handed(&orders), splits(1));
+        a.group(3, names(&["a"]), &splits(1), &mut orders);
+        let mine = |_| Some(holder("a", 1, false));
+        assert!(look(&mut a, 2, mine).is_empty(), "the worker still hands over");
+        a.stopped(split, &Stop::Released, 3);
+        assert_eq!(look(&mut a, 4, mine), splits(1));
     }
 
     #[test]
-    fn a_hung_owner_is_replaced_by_the_next_in_line() {
+    fn a_hung_owner_is_replaced_by_the_next_in_line_until_the_list_changes() {
         let split = Split { stage: Stage(0), queue: 0 };
         let members = names(&["a", "b", "c"]);
         let owner = assign(&members, &splits(1)).remove(&split).unwrap();
         let next = candidate(&members, split, &owner).unwrap().clone();
         let mut instance = Instance::new(next, Patience { hung_ms: 10_000, backoff_ms: 100 });
         let mut orders = Vec::new();
-        instance.group(1, members, splits(1), 0, &mut orders);
-        assert!(orders.contains(&Order::Watch(splits(1))));
-        let token = Token { epoch: 1, nonce: 7 };
-        instance.seen(split, (token, 4), 100, &mut orders);
-        instance.seen(split, (token, 5), 9_000, &mut orders);
-        instance.seen(split, (token, 5), 18_900, &mut orders);
-        assert!(taken(&orders).is_empty(), "it has moved in between");
-        instance.seen(split, (token, 5), 19_000, &mut orders);
-        assert_eq!(taken(&orders), splits(1));
+        instance.group(1, members.clone(), &splits(1), &mut orders);
+        assert_eq!(instance.watch(0).collect::<Vec<_>>(), [(split, Interest::InLine)]);
+        let at = |moves| {
+            let owner = owner.clone();
+            move |_| Some(holder(&owner, moves, false))
+        };
+        assert!(look(&mut instance, 100, at(4)).is_empty());
+        assert!(look(&mut instance, 9_000, at(5)).is_empty());
+        assert!(look(&mut instance, 18_900, at(5)).is_empty(), "it has moved in between");
+        assert_eq!(look(&mut instance, 19_000, at(5)), splits(1));
+        instance.group(2, members, &splits(1), &mut orders);
+        assert_eq!(orders, [Order::HandOver(split)], "the owner may have come back");
     }
 }

@@ -126,6 +126,8 @@ pub struct Worker {
     quiet_since_ms: Option<u64>,
     /// Records since the last commit began.
     uncommitted: u64,
+    /// Where the last commit stands.
+    committed_offset: u64,
     wants_checkpoint: bool,
     /// Records that failed and have not been told yet.
     rejects: Vec<Rejected>,
@@ -181,6 +183,7 @@ impl Worker {
             postponed_ms: None,
             quiet_since_ms: None,
             uncommitted: 0,
+            committed_offset: 0,
             wants_checkpoint: false,
             rejects: Vec::new(),
             revoked: false,
@@ -330,6 +333,12 @@ impl Worker {
     #[must_use]
     pub fn uncommitted(&self) -> u64 {
         self.uncommitted
+    }
+
+    /// Whether a commit would change more than its own number.
+    #[must_use]
+    pub fn has_news(&self) -> bool {
+        self.offset != self.committed_offset || self.waiting() > 0
     }
 
     /// Whether rows are still being read in the background.

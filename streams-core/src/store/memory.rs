@@ -4,7 +4,9 @@
 //! taken between two commits is what a test opens after a simulated crash.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
+use super::backing::Backing;
 use super::{Delta, Store, Visit, Write, prefix};
 use crate::error::StateError;
 
@@ -60,6 +62,19 @@ impl Store for MemoryStore {
             }
         }
         Ok(())
+    }
+}
+
+impl Backing for MemoryStore {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StateError> {
+        Store::get(self, key)
+    }
+
+    fn range(&self, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<(), StateError> {
+        let rows = self.rows.range::<[u8], _>((Bound::Included(from), Bound::Unbounded));
+        // Nothing, and no panic, where the ends stand the wrong way round.
+        let mut rows = rows.take_while(|(key, _)| key.as_slice() < to);
+        rows.try_for_each(|(key, value)| visit(key, value))
     }
 }
 

@@ -31,9 +31,10 @@ pub(crate) fn config(
                 .to_owned(),
         );
     }
-    if !words.flags.contains_key("local-only") {
+    let local_only = words.flags.contains_key("local-only");
+    if !local_only && words.flags.contains_key("state") {
         problems.push(
-            "--namesrv: say where state lives: --local-only keeps it on this machine alone (there is no remote store yet)"
+            "--state: with --namesrv a directory keeps the state of one instance; add --local-only, or leave --state out"
                 .to_owned(),
         );
     }
@@ -41,6 +42,7 @@ pub(crate) fn config(
         namesrv: namesrv.split([',', ';']).map(|address| address.trim().to_owned()).collect(),
         group: words.flags.get("group").cloned().unwrap_or_else(|| topology.job.to_owned()),
         start: start(words, problems),
+        local_only,
         shuffle_queues: shuffle_queues(words, problems),
     })
 }

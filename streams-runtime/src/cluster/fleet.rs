@@ -3,38 +3,51 @@
 //! All workers run on one thread, one event at a time; what takes time (brokers, the disk) runs beside it and ends
 //! with a [`Note`].
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use streams_core::protocol::assign::Member;
 use streams_core::protocol::ids::{Split, Stage, Target, Token, Topic};
+use streams_core::protocol::instance::{Holder, Instance, Patience};
 use streams_core::protocol::snapshot::Snapshot;
 use streams_core::protocol::stages::StagePlan;
-use streams_core::protocol::worker::{
-    Action, CommitOutcome, Event, Failed, LocalDone, Poll, Role, RowsIn, Stop, Worker,
-};
+use streams_core::protocol::worker::{Action, CommitOutcome, Event, Role, Stop, Worker};
+use streams_core::store::backing::Row;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+use super::fingerprint;
 use super::io::{Polled, Settler};
-use super::rows::SplitRows;
+use super::remote::{Failure, Remote};
 use super::topics::{JobRow, Queues};
-use super::{failed, fingerprint};
 use crate::cli::{ClusterConfig, RunConfig};
 use crate::deadletter::letters::Letters;
 use crate::driver::guard;
 use crate::error::{Error, ErrorKind};
 use crate::job::JobHandle;
 use crate::report::Counters;
-use crate::rocketmq::{self, Broker};
+use crate::rocketmq::{Broker, Membership};
 use crate::run::note;
 use crate::signals::StopFlag;
 use crate::sink::{self, Start, Writer};
 use crate::url::Place;
 
+mod group;
+mod hear;
+mod outages;
 mod perform;
+
+use group::{Group, NO_SPLIT};
+use outages::{Lane, Outages};
 
 /// How often the name servers are asked for new queues.
 const LOOK: Duration = Duration::from_secs(10);
+/// How often rows are looked at by an instance that waits for its splits.
+const WATCH: Duration = Duration::from_millis(100);
+/// A split that has nothing to commit commits this often all the same, where others watch whether it is alive.
+const BEAT: Duration = Duration::from_secs(3);
+/// How often what must outlive a retention is written again.
+const REFRESH: Duration = Duration::from_secs(6 * 3_600);
 /// How long a message whose fate is unknown may take to appear in an output.
 const SETTLE_MS: u64 = 2_000;
 /// How long the last report of a queue may take.
@@ -49,22 +62,37 @@ struct Note {
     split: Split,
     /// Of the worker that asked.
     life: u64,
+    /// When it was begun.
+    begun: Instant,
     what: What,
 }
 
+impl Note {
+    /// A note of the group, which belongs to no worker.
+    fn of_group(split: Split, what: What) -> Self {
+        Self { split, life: 0, begun: Instant::now(), what }
+    }
+}
+
 enum What {
-    Raised(Option<Token>),
-    Row(Option<(u64, Snapshot)>),
+    Raised(Result<Option<Token>, Failure>),
+    Row(Result<Option<(u64, Snapshot)>, Failure>),
     Rows,
-    Observed(Token, u64),
+    Loaded,
+    Paged(Result<(Vec<Row>, bool), Failure>),
+    Observed(Result<(Token, u64), Failure>),
     RolledBack,
-    Resolved(Result<u64, rocketmq::Error>),
-    Polled(u64, Result<Polled, rocketmq::Error>),
-    Sent(Target, Result<Result<u64, String>, rocketmq::Error>),
-    Tailed(Target, Result<u64, rocketmq::Error>),
-    Committed(Result<CommitOutcome, Error>),
-    /// Topics were looked at.
-    Looked(Result<(JobRow, bool), Error>),
+    Resolved(Result<u64, Failure>),
+    Polled(u64, Result<Polled, Failure>),
+    Sent(Target, Result<Result<u64, String>, Failure>),
+    Tailed(Target, Result<u64, Failure>),
+    Committed(Result<CommitOutcome, Failure>),
+    /// Topics were looked at: the record of the job as it is now.
+    Looked(Result<(u64, JobRow), Failure>),
+    /// Who is in the group.
+    Members(BTreeSet<Member>),
+    /// Whose a split is.
+    Seen(Result<Option<Holder>, Failure>),
 }
 
 /// A worker and what is known of its split.
@@ -74,7 +102,24 @@ struct Run {
     /// The id of the last message that was read, with the offset behind it.
     known: Option<(u64, u64)>,
     /// Failures in a row.
-    failures: u32,
+    failures: BTreeMap<Lane, u32>,
+    last_checkpoint: Instant,
+}
+
+/// The job as its record has it.
+pub(super) struct Known {
+    pub(super) stages: Vec<StagePlan>,
+    pub(super) row: JobRow,
+    pub(super) version: u64,
+}
+
+/// What the instance works with.
+pub(super) struct Around {
+    pub(super) remote: Remote,
+    pub(super) broker: Broker,
+    pub(super) membership: Arc<Membership>,
+    /// Its own name in the group.
+    pub(super) client: Member,
 }
 
 /// The workers of this instance.
@@ -82,8 +127,14 @@ pub(super) struct Fleet {
     job: JobHandle,
     stages: Vec<StagePlan>,
     row: JobRow,
-    rows: SplitRows,
+    /// The version of the job's record.
+    version: u64,
+    remote: Remote,
     broker: Broker,
+    membership: Arc<Membership>,
+    client: Member,
+    instance: Instance,
+    group: Group,
     settler: Arc<Settler>,
     cluster: ClusterConfig,
     checkpoint_interval: Duration,
@@ -99,8 +150,7 @@ pub(super) struct Fleet {
     notes: UnboundedReceiver<Note>,
     teller: UnboundedSender<Note>,
     began: Instant,
-    /// Whether the brokers have been said to be away.
-    away: bool,
+    outages: Outages,
     leaving: bool,
     /// Topics are being looked at.
     looking: bool,
@@ -113,10 +163,8 @@ impl Fleet {
         job: JobHandle,
         config: &RunConfig,
         cluster: &ClusterConfig,
-        stages: Vec<StagePlan>,
-        row: JobRow,
-        rows: SplitRows,
-        broker: Broker,
+        known: Known,
+        around: Around,
     ) -> Result<Self, Error> {
         let mut printers = Vec::new();
         for (port, url) in job.topology.sinks().zip(&config.to) {
@@ -128,6 +176,8 @@ impl Fleet {
             });
         }
         let (teller, notes) = unbounded_channel();
+        let Known { stages, row, version } = known;
+        let Around { remote, broker, membership, client } = around;
         Ok(Self {
             fingerprint: fingerprint(&job, config)?,
             letters: Letters::open(config.on_bad, config.dead_letter.as_deref())?,
@@ -136,8 +186,13 @@ impl Fleet {
             job,
             stages,
             row,
-            rows,
+            version,
+            remote,
             broker,
+            membership,
+            instance: Instance::new(client.clone(), Patience::default()),
+            client,
+            group: Group::default(),
             settler: Arc::default(),
             cluster: cluster.clone(),
             printers,
@@ -147,7 +202,7 @@ impl Fleet {
             notes,
             teller,
             began: Instant::now(),
-            away: false,
+            outages: Outages::default(),
             leaving: false,
             looking: false,
             reported: BTreeMap::new(),
@@ -156,12 +211,16 @@ impl Fleet {
 
     /// Runs until a signal asks for the end, and everything has been committed.
     pub(super) async fn run(&mut self, stop: &StopFlag) -> Result<(), Error> {
-        self.take_all()?;
-        let mut checkpoints = tokio::time::interval(self.checkpoint_interval);
-        checkpoints.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut looks = tokio::time::interval(LOOK);
-        looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut signals = tokio::time::interval(Duration::from_millis(50));
+        if !self.remote.is_shared() {
+            self.regroup()?;
+        }
+        // Ends with the channel.
+        tokio::spawn(group::follow(Arc::clone(&self.membership), self.teller.clone()));
+        let mut checkpoints = every(self.checkpoint_interval);
+        let mut looks = every(LOOK);
+        let mut refreshes = every(REFRESH);
+        let mut watches = every(WATCH);
+        let mut signals = every(Duration::from_millis(50));
         loop {
             while let Some(note) = self.ready.pop_front() {
                 self.hear(note)?;
@@ -178,9 +237,15 @@ impl Fleet {
                 }
                 _ = checkpoints.tick() => {
                     self.printers.iter_mut().flatten().try_for_each(Writer::flush)?;
-                    self.tell_all(|| Event::CheckPoint)?;
+                    self.checkpoint()?;
                 }
                 _ = looks.tick(), if !self.looking => self.look(),
+                _ = watches.tick() => self.watch(),
+                _ = refreshes.tick() => {
+                    let remote = self.remote.clone();
+                    // It is tried again long before it is needed.
+                    tokio::spawn(async move { remote.refresh().await.is_ok() });
+                }
                 _ = signals.tick() => {
                     if stop.is_set() && !self.leaving {
                         self.leaving = true;
@@ -191,18 +256,21 @@ impl Fleet {
         }
     }
 
-    /// Starts a worker for every split that has none.
-    fn take_all(&mut self) -> Result<(), Error> {
-        for stage in 0..self.stages.len() {
-            let n_queues = self.row.stages.get(stage).map_or(0, Queues::len);
-            for queue in 0..n_queues {
-                let split = Split { stage: Stage(u16::try_from(stage).unwrap_or(u16::MAX)), queue };
-                if !self.runs.contains_key(&split) {
-                    self.take(split)?;
-                }
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Asks the splits that have something to commit for a checkpoint.
+    fn checkpoint(&mut self) -> Result<(), Error> {
+        let is_watched = self.remote.is_shared();
+        let mut due = Vec::new();
+        for (split, run) in &mut self.runs {
+            if run.worker.has_news() || (is_watched && run.last_checkpoint.elapsed() >= BEAT) {
+                run.last_checkpoint = Instant::now();
+                due.push(*split);
             }
         }
-        Ok(())
+        due.into_iter().try_for_each(|split| self.tell(split, Event::CheckPoint))
     }
 
     fn take(&mut self, split: Split) -> Result<(), Error> {
@@ -211,7 +279,9 @@ impl Fleet {
         self.lives += 1;
         let mut actions = Vec::new();
         let worker = Worker::new(self.role(split), machine, &mut actions);
-        self.runs.insert(split, Run { worker, life: self.lives, known: None, failures: 0 });
+        let (life, last_checkpoint) = (self.lives, Instant::now());
+        let run = Run { worker, life, known: None, failures: BTreeMap::new(), last_checkpoint };
+        self.runs.insert(split, run);
         self.perform_all(split, actions)
     }
 
@@ -250,7 +320,7 @@ impl Fleet {
             fingerprint: self.fingerprint,
             idle_after_ms: None,
             settle_ms: SETTLE_MS,
-            rows_in: RowsIn::Local,
+            rows_in: self.remote.rows_in(),
             most_waiting: MOST_WAITING,
             most_uncommitted: MOST_UNCOMMITTED,
         }
@@ -271,7 +341,7 @@ impl Fleet {
 
     /// Tells a worker what happened: what it wants.
     fn step(&mut self, split: Split, event: Event<'_>) -> Result<Vec<Action>, Error> {
-        let now_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let now_ms = self.now_ms();
         let Self { row, runs, .. } = self;
         let mut actions = Vec::new();
         if let Some(run) = runs.get_mut(&split) {
@@ -281,113 +351,39 @@ impl Fleet {
         Ok(actions)
     }
 
-    /// Hears what came of an action.
-    fn hear(&mut self, note: Note) -> Result<(), Error> {
-        let Note { split, life, what } = note;
-        if let What::Looked(result) = what {
-            return self.looked(result);
-        }
-        if self.runs.get(&split).is_none_or(|run| run.life != life) {
-            return Ok(());
-        }
-        match what {
-            What::Raised(Some(token)) => self.tell(split, Event::Raised(token)),
-            What::Raised(None) => self.tell(split, Event::Refused),
-            What::Row(row) => self.tell(split, Event::Row(row)),
-            What::Rows => {
-                let rows = self.rows.clone();
-                // Order: the store is free again before the actions begin, some of which write to it.
-                let actions =
-                    rows.with_store(|store| self.step(split, Event::Local(LocalDone::Rows(store))))?;
-                self.perform_all(split, actions)
-            }
-            What::Observed(token, version) => self.tell(split, Event::Observed { token, version }),
-            What::RolledBack => self.tell(split, Event::Committed(CommitOutcome::RolledBack)),
-            What::Committed(outcome) => self.tell(split, Event::Committed(outcome?)),
-            What::Resolved(result) => match self.settle(split, result)? {
-                Some(offset) => self.tell(split, Event::Resolved(offset)),
-                None => self.tell(split, Event::Failed(Failed::Resolve)),
-            },
-            What::Tailed(target, result) => match self.settle(split, result)? {
-                Some(last) => self.tell(split, Event::Tailed { target, last }),
-                None => self.tell(split, Event::Failed(Failed::Tail(target))),
-            },
-            What::Sent(target, result) => {
-                let offset = match self.settle(split, result)? {
-                    Some(Err(reason)) => {
-                        self.failed(
-                            split,
-                            &format!("{}: a message may not be stored: {reason}", self.row.place(split)),
-                        );
-                        None
-                    }
-                    stored => stored.and_then(Result::ok),
-                };
-                self.tell(split, Event::Sent { target, offset })
-            }
-            What::Polled(offset, result) => match self.settle(split, result)? {
-                None => self.tell(split, Event::Failed(Failed::Poll)),
-                Some(Polled { messages, min, max, before, fresh }) => {
-                    if let (Some(run), Some(last)) = (self.runs.get_mut(&split), messages.last()) {
-                        run.known = Some((offset + messages.len() as u64, last.id));
-                    }
-                    let poll = Poll { messages: &messages, min, max, before, closed: false, fresh };
-                    self.tell(split, Event::Polled(poll))
-                }
-            },
-            What::Looked(_) => Ok(()),
-        }
-    }
-
-    /// What a broker said: a value, nothing for now, or the end of the run.
-    fn settle<T>(&mut self, split: Split, result: Result<T, rocketmq::Error>) -> Result<Option<T>, Error> {
-        let run = self.runs.get_mut(&split);
-        match result {
-            Ok(value) => {
-                if let Some(run) = run {
-                    run.failures = 0;
-                }
-                if std::mem::take(&mut self.away) {
-                    note("the brokers answer again");
-                }
-                Ok(Some(value))
-            }
-            // What was there when the run began is there again when its broker is.
-            Err(error)
-                if error.is_retryable()
-                    || matches!(error, rocketmq::Error::NoQueue { .. } | rocketmq::Error::NoTopic { .. }) =>
-            {
-                self.failed(split, &error.to_string());
-                Ok(None)
-            }
-            Err(error) => Err(failed(error)),
-        }
-    }
-
-    /// Something did not happen and is done again, behind a pause that grows.
-    fn failed(&mut self, split: Split, why: &str) {
-        if let Some(run) = self.runs.get_mut(&split) {
-            run.failures = run.failures.saturating_add(1);
-            // A broker that comes back may have lost its end: the message in front is looked at again.
-            run.known = None;
-        }
-        if !std::mem::replace(&mut self.away, true) {
-            note(&format!("{why}; going on when the brokers answer"));
-        }
-    }
-
     fn stopped(&mut self, split: Split, why: Stop) -> Result<(), Error> {
         let place = self.row.place(split);
         self.runs.remove(&split);
-        let text = match why {
-            Stop::Released => return Ok(()),
+        let now_ms = self.now_ms();
+        let is_shared = self.remote.is_shared();
+        let text = match &why {
+            Stop::Released => {
+                self.instance.stopped(split, &why, now_ms);
+                return Ok(());
+            }
+            Stop::Fenced if is_shared => {
+                note(&format!("{place}: another instance has taken it over"));
+                self.instance.stopped(split, &why, now_ms);
+                return Ok(());
+            }
+            // It is taken again, when the server answers.
+            Stop::Away(text) if is_shared => {
+                self.fails(split, Lane::State, text);
+                self.instance.stopped(split, &why, now_ms);
+                return Ok(());
+            }
+            Stop::Unclean if is_shared && self.group.has_others() => {
+                note(&format!("{place}: other code ran here and has not been ended; waiting for an instance of it"));
+                self.instance.stopped(split, &why, now_ms);
+                return Ok(());
+            }
             Stop::Unclean => format!(
                 "{place}: other code ran here and was not ended by a signal, so that what it had begun is not complete; start the program that ran before once more and end it with SIGTERM, then start this one"
             ),
             Stop::Fenced | Stop::Away(_) => format!("{place}: another process uses the same state"),
             Stop::Gap(gap) => format!("{place}: {gap}"),
             Stop::Lost { offset, min, max } => format!(
-                "{place}: the state stands at offset {offset}, and the queue holds {min} to {max}, or another message there; the topic was made anew, lost its end, or its retention passed the job: begin with another --state directory, or bring the messages back"
+                "{place}: the state stands at offset {offset}, and the queue holds {min} to {max}, or another message there; the topic was made anew, lost its end, or its retention passed the job: begin anew with another --group and another --state directory, or bring the messages back"
             ),
             Stop::Broken(text) => format!("{place}: {text}"),
         };
@@ -411,28 +407,26 @@ impl Fleet {
     /// Asks whether topics have grown.
     fn look(&mut self) {
         self.looking = true;
-        let (mut row, broker, teller) = (self.row.clone(), self.broker.clone(), self.teller.clone());
+        let (remote, broker, teller) = (self.remote.clone(), self.broker.clone(), self.teller.clone());
         let n_sources = self.n_sources();
         tokio::spawn(async move {
-            let grown = row.look(n_sources, &broker).await;
-            let what = What::Looked(grown.map(|grown| (row, grown)));
-            let _ = teller.send(Note { split: Split { stage: Stage(0), queue: 0 }, life: 0, what });
+            let what = What::Looked(look(&remote, &broker, n_sources).await);
+            let _ = teller.send(Note::of_group(NO_SPLIT, what));
         });
     }
 
-    fn looked(&mut self, result: Result<(JobRow, bool), Error>) -> Result<(), Error> {
+    fn looked(&mut self, result: Result<(u64, JobRow), Failure>) -> Result<(), Error> {
         self.looking = false;
         match result {
-            Ok((row, true)) if !self.leaving => {
+            Ok((version, row)) if !self.leaving && version > self.version => {
                 note("a topic has grown; its new queues are read from their beginning");
-                row.save(&self.rows)?;
-                self.row = row;
+                (self.version, self.row) = (version, row);
                 for (split, run) in &mut self.runs {
                     if let Some(queues) = self.row.stages.get(usize::from(split.stage.0)) {
                         run.worker.announce(queues.numbers());
                     }
                 }
-                self.take_all()
+                self.regroup()
             }
             // While the brokers are away nobody knows; what is really missing shows when it is used.
             _ => Ok(()),
@@ -440,9 +434,11 @@ impl Fleet {
     }
 
     /// What the last commits count.
-    pub(super) fn counters(&self) -> Counters {
+    pub(super) async fn counters(&self) -> Counters {
         let mut counters = Counters::default();
-        for (split, snapshot) in self.rows.snapshots() {
+        // A report without numbers is better than none.
+        let snapshots = self.remote.snapshots(&self.row.splits()).await.unwrap_or_default();
+        for (split, snapshot) in snapshots {
             let plan = self.stages.get(usize::from(split.stage.0));
             if plan.is_some_and(|plan| plan.upstream.is_empty()) {
                 counters.records_in += snapshot.counters.records_in;
@@ -457,6 +453,29 @@ impl Fleet {
             counters.skipped = std::mem::take(&mut counters.dead_letter);
         }
         counters
+    }
+}
+
+fn every(period: Duration) -> tokio::time::Interval {
+    let mut interval = tokio::time::interval(period);
+    interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    interval
+}
+
+/// The record of the job as it is now, with what has grown written into it.
+async fn look(remote: &Remote, broker: &Broker, n_sources: usize) -> Result<(u64, JobRow), Failure> {
+    loop {
+        let found = JobRow::load(remote).await?;
+        let (version, mut row) =
+            found.ok_or_else(|| Error::state("the record of the job has gone; the job cannot go on"))?;
+        if !row.look(n_sources, broker).await? {
+            return Ok((version, row));
+        }
+        remote.widen(row.most_queues(n_sources)).await?;
+        // Another instance may have seen it first.
+        if row.save(version, remote).await? && !remote.is_shared() {
+            return Ok((version + 1, row));
+        }
     }
 }
 

@@ -14,6 +14,8 @@ use streams_core::store::{Delta, Store};
 use super::random_number;
 use crate::error::Error;
 
+/// Where the record of the job is.
+const JOB: &[u8] = b"job";
 /// In front of the keys of splits' own rows.
 const SPLIT: u8 = b's';
 
@@ -62,16 +64,18 @@ impl SplitRows {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A row that belongs to no split.
-    pub(super) fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        self.lock().store.get(key).map_err(Error::state)
+    /// The record of the job; its version counts for nothing where nobody else writes it.
+    pub(super) fn job(&self) -> Result<Option<(u64, Vec<u8>)>, Error> {
+        let found = self.lock().store.get(JOB).map_err(Error::state)?;
+        Ok(found.map(|bytes| (1, bytes)))
     }
 
-    /// Writes such a row.
-    pub(super) fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+    /// Writes the record of the job.
+    pub(super) fn put_job(&self, _before: u64, bytes: &[u8]) -> Result<bool, Error> {
         let mut delta = Delta::new();
-        delta.put(key, value);
-        self.lock().store.commit(&delta).map_err(Error::state)
+        delta.put(JOB, bytes);
+        self.lock().store.commit(&delta).map_err(Error::state)?;
+        Ok(true)
     }
 
     /// Raises the token; `None` where other code did not leave the split clean (rules 13 and 19).

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use streams_core::protocol::ids::{Incarnation, Split, Stage, Target, Topic};
 use streams_core::protocol::stages::{StagePlan, outputs};
 
-use super::rows::SplitRows;
+use super::remote::{Failure, Remote};
 use super::{failed, random_number};
 use crate::cli::{ClusterConfig, RunConfig};
 use crate::error::{Error, ErrorKind};
@@ -16,8 +16,6 @@ use crate::rocketmq::{self, Broker, QueueId};
 use crate::run::note;
 use crate::url::{Place, Url};
 
-/// Where the row is.
-const KEY: &[u8] = b"job";
 /// The row's form.
 const VERSION: u32 = 1;
 
@@ -87,8 +85,9 @@ fn named(queue: QueueId) -> (String, u16) {
 }
 
 impl JobRow {
-    pub(super) fn load(rows: &SplitRows) -> Result<Option<Self>, Error> {
-        let Some(bytes) = rows.get(KEY)? else { return Ok(None) };
+    /// The record that is in force, with its version; none where the job has never run.
+    pub(super) async fn load(remote: &Remote) -> Result<Option<(u64, Self)>, Failure> {
+        let Some((version, bytes)) = remote.job().await? else { return Ok(None) };
         let row: Self = serde_json::from_slice(&bytes).map_err(|error| {
             Error::state(format!("the state's record of the job cannot be read: {error}"))
         })?;
@@ -96,15 +95,29 @@ impl JobRow {
             return Err(Error::state(format!(
                 "the state was written by a newer version of this program (its record has form {}, this program knows {VERSION})",
                 row.version
-            )));
+            ))
+            .into());
         }
-        Ok(Some(row))
+        Ok(Some((version, row)))
     }
 
-    pub(super) fn save(&self, rows: &SplitRows) -> Result<(), Error> {
+    /// Puts the record behind version `before`; says whether it is in force, which it is not where another
+    /// instance was first.
+    pub(super) async fn save(&self, before: u64, remote: &Remote) -> Result<bool, Failure> {
         let bytes = serde_json::to_vec(self)
             .map_err(|error| Error::state(format!("the record of the job cannot be written: {error}")))?;
-        rows.put(KEY, &bytes)
+        remote.put_job(before, &bytes).await
+    }
+
+    /// All splits.
+    pub(super) fn splits(&self) -> BTreeSet<Split> {
+        let stages = (0..).map(Stage).zip(&self.stages);
+        stages.flat_map(|(stage, queues)| (0..queues.len()).map(move |queue| Split { stage, queue })).collect()
+    }
+
+    /// The most queues that one of the first `n_sources` topics has.
+    pub(super) fn most_queues(&self, n_sources: usize) -> u16 {
+        self.stages.iter().take(n_sources).map(Queues::len).max().unwrap_or(0)
     }
 
     /// The topics that the job reads.
@@ -116,23 +129,8 @@ impl JobRow {
         Incarnation(self.incarnation)
     }
 
-    /// The row of the job as it is to run: the one that was found, compared with what is there; or a new one, for
-    /// which topics are made where they are missing.
-    pub(super) async fn settle(
-        found: Option<Self>,
-        job: &JobHandle,
-        config: &RunConfig,
-        cluster: &ClusterConfig,
-        stages: &[StagePlan],
-        broker: &Broker,
-    ) -> Result<Self, Error> {
-        match found {
-            Some(row) => row.compare(job, config, cluster, stages, broker).await,
-            None => Self::create(job, config, cluster, stages, broker).await,
-        }
-    }
-
-    async fn create(
+    /// The record of a job that has never run; topics are made where they are missing.
+    pub(super) async fn create(
         job: &JobHandle,
         config: &RunConfig,
         cluster: &ClusterConfig,
@@ -187,7 +185,8 @@ impl JobRow {
         })
     }
 
-    async fn compare(
+    /// The record that was found, compared with what is asked for and what is there.
+    pub(super) async fn compare(
         mut self,
         job: &JobHandle,
         config: &RunConfig,
@@ -197,7 +196,7 @@ impl JobRow {
     ) -> Result<Self, Error> {
         let other = |what: &str, has: &str, asked: &str| {
             Error::usage(format!(
-                "the state is that of {what} `{has}`, and `{asked}` was asked for; go back to what it was, or begin with another --state directory"
+                "the state is that of {what} `{has}`, and `{asked}` was asked for; go back to what it was, or begin anew with another --group and another --state directory"
             ))
         };
         if self.job != job.topology.job {
@@ -208,7 +207,7 @@ impl JobRow {
         }
         if self.stages.len() != stages.len() {
             return Err(Error::usage(format!(
-                "the state is that of a job of {} stages, and this one has {}; begin with another --state directory",
+                "the state is that of a job of {} stages, and this one has {}; begin anew with another --group and another --state directory",
                 self.stages.len(),
                 stages.len()
             )));
@@ -284,7 +283,7 @@ fn gone(known: &Queues, missing: &[String]) -> Result<(), Error> {
         return Ok(());
     }
     Err(ErrorKind::Broker(format!(
-        "topic `{}` has lost its queues {}; bring the broker back, or begin with another --state directory",
+        "topic `{}` has lost its queues {}; bring the broker back, or begin anew with another --group and another --state directory",
         known.topic,
         missing.join(", ")
     ))

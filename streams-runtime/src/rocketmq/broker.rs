@@ -80,25 +80,7 @@ impl Broker {
         }
         let brokers = self.names.cluster(&self.wire).await?;
         for (name, address) in &brokers {
-            let place = || format!("creating topic `{topic}` on broker `{name}`");
-            let away = |reason: String| Error::Away { place: place(), reason };
-            let address = address.as_ref().ok_or_else(|| away("its master is down".to_owned()))?;
-            let header = CreateTopicRequestHeader {
-                topic: topic.into(),
-                default_topic: "TBW102".into(),
-                read_queue_nums: n_read.into(),
-                write_queue_nums: n_write.into(),
-                perm: READ_AND_WRITE,
-                topic_filter_type: "SINGLE_TAG".into(),
-                topic_sys_flag: Some(0),
-                order: false,
-                attributes: None,
-                force: Some(false),
-                topic_request_header: None,
-            };
-            let request = RemotingCommand::create_request_command(RequestCode::UpdateAndCreateTopic, header);
-            let answer = self.wire.call(Lane::Control, address, request, ANSWER_MS).await;
-            accepted(place, &answer.map_err(|lost| away(lost.reason()))?)?;
+            self.set_queues(topic, (name, address.as_deref()), n_read, n_write).await?;
         }
         for _ in 0..LOOKS {
             match self.queues(topic).await {
@@ -115,6 +97,70 @@ impl Broker {
             place: place(),
             reason: "created, but the name server does not know it yet".to_owned(),
         })
+    }
+
+    /// Sees to it that `topic` has at least `n` queues on one broker, and on no other: the name of that broker.
+    /// A topic that is not there is created on the first broker by name; queues are never removed.
+    ///
+    /// # Errors
+    /// When its broker is away or refuses.
+    pub async fn widen_topic(&self, topic: &str, n: u16) -> Result<String, Error> {
+        let brokers = self.names.cluster(&self.wire).await?;
+        let there = match self.queues(topic).await {
+            Ok(queues) => queues.write,
+            Err(Error::NoTopic { .. }) => Vec::new(),
+            Err(other) => return Err(other),
+        };
+        let home = there.first().map(|queue| queue.broker.clone());
+        let home = home.or_else(|| brokers.keys().next().cloned()).ok_or_else(|| Error::Away {
+            place: format!("creating topic `{topic}`"),
+            reason: "the name server knows no broker".to_owned(),
+        })?;
+        if there.len() >= usize::from(n) {
+            return Ok(home);
+        }
+        let address = brokers.get(&home).cloned().flatten();
+        self.set_queues(topic, (&home, address.as_deref()), n, n).await?;
+        for _ in 0..LOOKS {
+            match self.queues(topic).await {
+                Ok(queues) if queues.write.len() >= usize::from(n) => return Ok(home),
+                Ok(_) | Err(Error::NoTopic { .. }) => sleep(LOOK_AGAIN).await,
+                Err(other) => return Err(other),
+            }
+        }
+        Err(Error::Away {
+            place: format!("creating topic `{topic}`"),
+            reason: "created, but the name server does not know it yet".to_owned(),
+        })
+    }
+
+    /// Creates a topic on one broker, or changes the numbers of its queues there.
+    async fn set_queues(
+        &self,
+        topic: &str,
+        (name, address): (&str, Option<&str>),
+        n_read: u16,
+        n_write: u16,
+    ) -> Result<(), Error> {
+        let place = || format!("creating topic `{topic}` on broker `{name}`");
+        let away = |reason: String| Error::Away { place: place(), reason };
+        let address = address.ok_or_else(|| away("its master is down".to_owned()))?;
+        let header = CreateTopicRequestHeader {
+            topic: topic.into(),
+            default_topic: "TBW102".into(),
+            read_queue_nums: n_read.into(),
+            write_queue_nums: n_write.into(),
+            perm: READ_AND_WRITE,
+            topic_filter_type: "SINGLE_TAG".into(),
+            topic_sys_flag: Some(0),
+            order: false,
+            attributes: None,
+            force: Some(false),
+            topic_request_header: None,
+        };
+        let request = RemotingCommand::create_request_command(RequestCode::UpdateAndCreateTopic, header);
+        let answer = self.wire.call(Lane::Control, address, request, ANSWER_MS).await;
+        accepted(place, &answer.map_err(|lost| away(lost.reason()))?)
     }
 
     /// The first offset of a queue and the one behind its last message, as its master knows them. The second

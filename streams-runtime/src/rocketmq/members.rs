@@ -87,7 +87,7 @@ impl Membership {
     ///
     /// # Errors
     /// When a broker cannot be told; it will notice when the connection closes.
-    pub async fn leave(self) -> Result<(), Error> {
+    pub async fn leave(&self) -> Result<(), Error> {
         let request = || {
             let header = UnregisterClientRequestHeader {
                 client_id: self.broker.config.client_id.as_str().into(),

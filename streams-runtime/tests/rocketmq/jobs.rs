@@ -14,17 +14,17 @@ use super::{eventually, namesrv, plain, store, unique};
 use crate::program::{Place, flows, sorted};
 
 /// A job with a topic for its input and one for its output.
-struct Fleet {
-    place: Place,
-    namesrv: String,
-    broker: Broker,
-    input: String,
-    output: String,
-    group: String,
+pub(crate) struct Fleet {
+    pub(crate) place: Place,
+    pub(crate) namesrv: String,
+    pub(crate) broker: Broker,
+    pub(crate) input: String,
+    pub(crate) output: String,
+    pub(crate) group: String,
 }
 
 impl Fleet {
-    async fn new(job: &'static str, n_queues: u16) -> Self {
+    pub(crate) async fn new(job: &'static str, n_queues: u16) -> Self {
         Self::at(&namesrv(), job, n_queues).await
     }
 
@@ -54,7 +54,7 @@ impl Fleet {
     }
 
     /// Spreads lines over the queues of the input, in their order.
-    async fn put(&self, lines: &[&str]) {
+    pub(crate) async fn put(&self, lines: &[&str]) {
         let queues = self.broker.queues(&self.input).await.unwrap().write;
         for (queue, id) in queues.iter().enumerate() {
             let own: Vec<_> =
@@ -74,7 +74,7 @@ impl Fleet {
     }
 
     /// What a reader finds that keeps the highest number of each sender: lines, and how many it dropped.
-    async fn results(&self) -> (Vec<String>, u64) {
+    pub(crate) async fn results(&self) -> (Vec<String>, u64) {
         let mut lines = Vec::new();
         let mut dropped = 0;
         for id in self.broker.queues(&self.output).await.unwrap().read {
@@ -111,13 +111,13 @@ impl Fleet {
     }
 
     /// The results of a run on a file with these lines, without those of the closing record.
-    fn expected(&self, text: &str) -> Vec<String> {
+    pub(crate) fn expected(&self, text: &str) -> Vec<String> {
         self.place.write("in.jsonl", text);
         self.place.ok("run --from file:in.jsonl --to file:out.jsonl");
         sorted(&self.place.read("out.jsonl")).into_iter().map(str::to_owned).collect()
     }
 
-    async fn wait_for(&self, n: usize) -> (Vec<String>, u64) {
+    pub(crate) async fn wait_for(&self, n: usize) -> (Vec<String>, u64) {
         let ask = async || self.results().await;
         let (mut lines, dropped) = eventually("results", ask, |(lines, _)| lines.len() >= n).await;
         lines.sort_unstable();
@@ -125,7 +125,7 @@ impl Fleet {
     }
 }
 
-async fn all(broker: &Broker, topic: &str, queue: &QueueId) -> Vec<streams_runtime::rocketmq::PulledMessage> {
+pub(crate) async fn all(broker: &Broker, topic: &str, queue: &QueueId) -> Vec<streams_runtime::rocketmq::PulledMessage> {
     let (mut at, mut found) = (0, Vec::new());
     loop {
         let pulled = broker.pull(topic, queue, at, 1_000, 0).await.unwrap();
@@ -138,10 +138,10 @@ async fn all(broker: &Broker, topic: &str, queue: &QueueId) -> Vec<streams_runti
 }
 
 /// A job that runs; a test that fails leaves none behind.
-struct Job(Child);
+pub(crate) struct Job(pub(crate) Child);
 
 impl Job {
-    fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
     }
@@ -156,7 +156,7 @@ impl Drop for Job {
 }
 
 /// Sends a signal and waits for the end.
-fn end(mut job: Job, signal: &str) -> Option<i32> {
+pub(crate) fn end(mut job: Job, signal: &str) -> Option<i32> {
     let sent = Command::new("kill").args([signal, &job.0.id().to_string()]).status().unwrap();
     assert!(sent.success());
     job.0.wait().unwrap().code()

@@ -9,6 +9,7 @@
 )]
 
 mod connecting;
+mod groups;
 mod jobs;
 mod members;
 mod outage;

@@ -146,6 +146,7 @@ impl Worker {
         self.version += 1;
         self.reader.duplicates = 0;
         self.counters = done.snapshot.counters;
+        self.committed_offset = done.snapshot.offset;
         self.wants_checkpoint = false;
         for sender in self.senders.values_mut() {
             sender.release();

@@ -48,6 +48,7 @@ impl Worker {
 
     fn adopt(&mut self, snapshot: Snapshot) {
         self.offset = snapshot.offset;
+        self.committed_offset = snapshot.offset;
         self.last_id = snapshot.last_id;
         if !planted(Bug::CountersOutside) {
             self.counters = snapshot.counters;

@@ -2,13 +2,15 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Instant;
 
 use streams_core::protocol::frame::{Frame, Item};
 use streams_core::protocol::ids::{Split, Target, Topic};
 use streams_core::protocol::worker::{Action, Local};
 
 use super::super::io::{self, Source};
-use super::{Fleet, Note, What};
+use super::{Fleet, Lane, Note, What};
+use crate::cluster::remote::Failure;
 use crate::cli::StartPosition;
 use crate::error::Error;
 use crate::sink::Writer;
@@ -21,20 +23,25 @@ impl Fleet {
     /// Does an action, or begins it.
     fn perform(&mut self, split: Split, action: Action) -> Result<(), Error> {
         let Some(run) = self.runs.get(&split) else { return Ok(()) };
-        let (life, pause, known) = (run.life, run.failures, run.known);
-        let mut at_once = |what| self.ready.push_back(Note { split, life, what });
+        let known = run.known;
+        let remote = self.remote.clone();
         match action {
-            Action::Raise { fingerprint } => at_once(What::Raised(self.rows.raise(split, fingerprint)?)),
-            Action::Read => at_once(What::Row(self.rows.read(split)?)),
+            Action::Raise { fingerprint } => self.begin(split, Lane::State, async move {
+                What::Raised(remote.raise(split, fingerprint).await)
+            }),
+            Action::Read => {
+                self.begin(split, Lane::State, async move { What::Row(remote.read(split).await) });
+            }
             Action::Observe => {
-                let (token, version) = self.rows.observe(split);
-                at_once(What::Observed(token, version));
+                self.begin(split, Lane::State, async move { What::Observed(remote.observe(split).await) });
             }
-            Action::Rollback => at_once(What::RolledBack),
-            Action::Local(Local::Rows) => at_once(What::Rows),
-            Action::Load { .. } | Action::Page { .. } | Action::Local(_) => {
-                unreachable!("rows of the instance's own store are read at once")
-            }
+            Action::Rollback => self.at_once(split, What::RolledBack),
+            Action::Load { .. } => self.at_once(split, What::Loaded),
+            Action::Page { after, .. } => self.begin(split, Lane::State, async move {
+                What::Paged(remote.page(split, &after).await)
+            }),
+            Action::Local(Local::Rows) => self.at_once(split, What::Rows),
+            Action::Local(_) => unreachable!("there is no copy of a remote store"),
             Action::Resolve { original } => {
                 let Some(source) = self.source(split) else { return Ok(()) };
                 let (broker, cluster) = (self.broker.clone(), self.cluster.clone());
@@ -43,51 +50,53 @@ impl Fleet {
                     // A queue that came later is read from its beginning, and a shuffle too.
                     false => (StartPosition::Earliest, None),
                 };
-                self.begin(split, life, pause, async move {
-                    What::Resolved(io::resolve(&broker, &source, start, group.as_deref()).await)
+                self.begin(split, Lane::Source, async move {
+                    let resolved = io::resolve(&broker, &source, start, group.as_deref()).await;
+                    What::Resolved(resolved.map_err(Failure::from))
                 });
             }
             Action::Poll { offset } => {
                 let Some(source) = self.source(split) else { return Ok(()) };
                 let broker = self.broker.clone();
-                self.begin(split, life, pause, async move {
-                    What::Polled(offset, io::poll(&broker, &source, offset, known).await)
+                self.begin(split, Lane::Source, async move {
+                    let polled = io::poll(&broker, &source, offset, known).await;
+                    What::Polled(offset, polled.map_err(Failure::from))
                 });
             }
             Action::Send { target, frame } => {
                 if let Some((topic, queue)) = self.row.target(target) {
                     let (broker, topic) = (self.broker.clone(), topic.to_owned());
-                    self.begin(split, life, pause, async move {
-                        What::Sent(target, io::send(&broker, &topic, &queue, target, frame).await)
+                    self.begin(split, Lane::Target(target), async move {
+                        let sent = io::send(&broker, &topic, &queue, target, frame).await;
+                        What::Sent(target, sent.map_err(Failure::from))
                     });
                 } else {
                     self.print(target, &frame)?;
-                    self.ready.push_back(Note { split, life, what: What::Sent(target, Ok(Ok(0))) });
+                    self.at_once(split, What::Sent(target, Ok(Ok(0))));
                 }
             }
             Action::Tail { target, from, settle_ms } => {
                 let who = (self.row.incarnation(), split);
                 let Some((topic, queue)) = self.row.target(target) else {
                     // What was printed is printed at least once.
-                    self.ready.push_back(Note { split, life, what: What::Tailed(target, Ok(0)) });
+                    self.at_once(split, What::Tailed(target, Ok(0)));
                     return Ok(());
                 };
                 let (broker, settler) = (self.broker.clone(), Arc::clone(&self.settler));
                 let topic = topic.to_owned();
-                self.begin(split, life, pause, async move {
+                self.begin(split, Lane::Target(target), async move {
                     let place = (topic.as_str(), &queue, target);
-                    What::Tailed(target, io::tail((&broker, &settler), place, from, who, settle_ms).await)
+                    let last = io::tail((&broker, &settler), place, from, who, settle_ms).await;
+                    What::Tailed(target, last.map_err(Failure::from))
                 });
             }
             Action::Commit { token, version, snapshot, delta, clean } => {
-                let (rows, teller) = (self.rows.clone(), self.teller.clone());
                 // Printed results leave before the commit that counts them.
                 self.printers.iter_mut().flatten().try_for_each(Writer::flush)?;
                 self.letters.flush()?;
-                tokio::task::spawn_blocking(move || {
-                    let what = What::Committed(rows.commit(split, (token, version), &snapshot, delta, clean));
-                    // The loop has ended where nobody listens.
-                    let _ = teller.send(Note { split, life, what });
+                self.begin(split, Lane::State, async move {
+                    let stand = (token, version);
+                    What::Committed(remote.commit(split, stand, snapshot, delta, clean).await)
                 });
             }
             Action::Report { offset } => {
@@ -117,21 +126,25 @@ impl Fleet {
         Some(Source { topic: topic.to_owned(), queue, is_shuffle })
     }
 
+    /// It has been done.
+    fn at_once(&mut self, split: Split, what: What) {
+        let Some(run) = self.runs.get(&split) else { return };
+        self.ready.push_back(Note { split, life: run.life, begun: Instant::now(), what });
+    }
+
     /// Runs a task beside the loop, behind a pause where attempts have failed.
-    fn begin(
-        &self,
-        split: Split,
-        life: u64,
-        failures: u32,
-        task: impl Future<Output = What> + Send + 'static,
-    ) {
+    fn begin(&self, split: Split, lane: Lane, task: impl Future<Output = What> + Send + 'static) {
+        let Some(run) = self.runs.get(&split) else { return };
+        let (life, failures) = (run.life, run.failures(lane));
         let teller = self.teller.clone();
         tokio::spawn(async move {
             if failures > 0 {
                 tokio::time::sleep(io::pause(failures)).await;
             }
+            let begun = Instant::now();
             let what = task.await;
-            let _ = teller.send(Note { split, life, what });
+            // The loop has ended where nobody listens.
+            let _ = teller.send(Note { split, life, begun, what });
         });
     }
 

@@ -1,0 +1,91 @@
+//! What came of actions, told to the workers.
+
+use streams_core::protocol::worker::{CommitOutcome, Event, Failed, LocalDone, Poll};
+
+use super::{Fleet, Lane, Note, What};
+use crate::cluster::io::Polled;
+use crate::cluster::remote::Remote;
+use crate::error::Error;
+
+impl Fleet {
+    /// Hears what came of an action.
+    pub(super) fn hear(&mut self, note: Note) -> Result<(), Error> {
+        let Note { split, life, begun, what } = note;
+        let what = match what {
+            What::Looked(result) => return self.looked(result),
+            What::Members(members) => return self.members(members),
+            What::Seen(holder) => return self.seen(split, holder),
+            what => what,
+        };
+        if self.runs.get(&split).is_none_or(|run| run.life != life) {
+            return Ok(());
+        }
+        match what {
+            What::Raised(result) => match self.settle((split, begun), Lane::State, result)? {
+                Some(Some(token)) => self.tell(split, Event::Raised(token)),
+                Some(None) => self.tell(split, Event::Refused),
+                None => self.tell(split, Event::Failed(Failed::Raise)),
+            },
+            What::Row(result) => match self.settle((split, begun), Lane::State, result)? {
+                Some(row) => self.tell(split, Event::Row(row)),
+                None => self.tell(split, Event::Failed(Failed::Read)),
+            },
+            What::Rows => {
+                let Remote::Own(rows) = self.remote.clone() else { return Ok(()) };
+                // Order: the store is free again before the actions begin, some of which write to it.
+                let actions =
+                    rows.with_store(|store| self.step(split, Event::Local(LocalDone::Rows(store))))?;
+                self.perform_all(split, actions)
+            }
+            What::Loaded => {
+                let backing = self.remote.backing(split);
+                self.tell(split, Event::Loaded(backing))
+            }
+            What::Paged(result) => match self.settle((split, begun), Lane::State, result)? {
+                Some((rows, more)) => self.tell(split, Event::Paged { rows: &rows, more }),
+                None => self.tell(split, Event::Failed(Failed::Page)),
+            },
+            What::Observed(result) => match self.settle((split, begun), Lane::State, result)? {
+                Some((token, version)) => self.tell(split, Event::Observed { token, version }),
+                None => self.tell(split, Event::Failed(Failed::Observe)),
+            },
+            What::RolledBack => self.tell(split, Event::Committed(CommitOutcome::RolledBack)),
+            What::Committed(result) => match self.settle((split, begun), Lane::State, result)? {
+                Some(outcome) => self.tell(split, Event::Committed(outcome)),
+                // Nothing was written; it is done again behind a pause.
+                None => self.tell(split, Event::Committed(CommitOutcome::RolledBack)),
+            },
+            What::Resolved(result) => match self.settle((split, begun), Lane::Source, result)? {
+                Some(offset) => self.tell(split, Event::Resolved(offset)),
+                None => self.tell(split, Event::Failed(Failed::Resolve)),
+            },
+            What::Tailed(target, result) => match self.settle((split, begun), Lane::Target(target), result)? {
+                Some(last) => self.tell(split, Event::Tailed { target, last }),
+                None => self.tell(split, Event::Failed(Failed::Tail(target))),
+            },
+            What::Sent(target, result) => {
+                let lane = Lane::Target(target);
+                let offset = match self.settle((split, begun), lane, result)? {
+                    Some(Err(reason)) => {
+                        let place = self.row.place(split);
+                        self.fails(split, lane, &format!("{place}: a message may not be stored: {reason}"));
+                        None
+                    }
+                    stored => stored.and_then(Result::ok),
+                };
+                self.tell(split, Event::Sent { target, offset })
+            }
+            What::Polled(offset, result) => match self.settle((split, begun), Lane::Source, result)? {
+                None => self.tell(split, Event::Failed(Failed::Poll)),
+                Some(Polled { messages, min, max, before, fresh }) => {
+                    if let (Some(run), Some(last)) = (self.runs.get_mut(&split), messages.last()) {
+                        run.known = Some((offset + messages.len() as u64, last.id));
+                    }
+                    let poll = Poll { messages: &messages, min, max, before, closed: false, fresh };
+                    self.tell(split, Event::Polled(poll))
+                }
+            },
+            What::Looked(_) | What::Members(_) | What::Seen(_) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Where the truth about splits is: their owners, snapshots and rows, and the record of the job.
+//!
+//! One of them, chosen by the command line: the instance's own store, which no other can read; or a topic. All give
+//! the same answers to the same questions, which are those of the protocol's worker.
+
+use std::collections::BTreeSet;
+
+use streams_core::protocol::ids::{Split, Token};
+use streams_core::protocol::instance::Holder;
+use streams_core::protocol::snapshot::Snapshot;
+use streams_core::protocol::worker::{CommitOutcome, RowsIn, rows_of};
+use streams_core::store::Delta;
+use streams_core::store::Store as _;
+use streams_core::store::backing::{Backing, Row};
+
+use super::log::Log;
+use super::rows::SplitRows;
+use crate::error::{Error, ErrorKind};
+use crate::rocketmq;
+
+/// Why a question has no answer.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// A server is away: it is asked again later.
+    Away(String),
+    /// Asking again will not help.
+    Fatal(Error),
+}
+
+impl From<rocketmq::Error> for Failure {
+    fn from(error: rocketmq::Error) -> Self {
+        use rocketmq::Error::{NoQueue, NoTopic};
+        // What was there when the run began is there again when its broker is.
+        match error.is_retryable() || matches!(error, NoQueue { .. } | NoTopic { .. }) {
+            true => Self::Away(error.to_string()),
+            false => Self::Fatal(ErrorKind::Broker(error.to_string()).into()),
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Fatal(error)
+    }
+}
+
+/// Where the truth is.
+#[derive(Clone)]
+pub(super) enum Remote {
+    /// In the instance's own store.
+    Own(SplitRows),
+    /// In a topic.
+    Log(Log),
+}
+
+impl Remote {
+    /// Whether others can take splits over.
+    pub(super) fn is_shared(&self) -> bool {
+        !matches!(self, Self::Own(_))
+    }
+
+    /// Where a worker finds its rows.
+    pub(super) fn rows_in(&self) -> RowsIn {
+        match self {
+            Self::Own(_) => RowsIn::Local,
+            Self::Log(_) => RowsIn::Remote,
+        }
+    }
+
+    /// Who is told of when it is away.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Own(_) => "the state",
+            Self::Log(_) => "the broker of the state's topic",
+        }
+    }
+
+    /// The job's record with its version.
+    pub(super) async fn job(&self) -> Result<Option<(u64, Vec<u8>)>, Failure> {
+        match self {
+            Self::Own(rows) => Ok(rows.job()?),
+            Self::Log(log) => log.job().await,
+        }
+    }
+
+    /// Writes the job's record behind version `before`, 0 for none; says whether it is in force.
+    pub(super) async fn put_job(&self, before: u64, bytes: &[u8]) -> Result<bool, Failure> {
+        match self {
+            Self::Own(rows) => Ok(rows.put_job(before, bytes)?),
+            Self::Log(log) => log.put_job(before, bytes).await,
+        }
+    }
+
+    /// What is to be done now and then so that nothing is forgotten.
+    pub(super) async fn refresh(&self) -> Result<(), Failure> {
+        match self {
+            Self::Own(_) => Ok(()),
+            Self::Log(log) => log.repeat_job().await,
+        }
+    }
+
+    /// There are so many queues of each source now.
+    pub(super) async fn widen(&self, n_queues: u16) -> Result<(), Failure> {
+        match self {
+            Self::Own(_) => Ok(()),
+            Self::Log(log) => log.widen(n_queues).await,
+        }
+    }
+
+    /// Raises a split's token; `None` where other code did not leave the split clean (rules 13 and 19).
+    pub(super) async fn raise(&self, split: Split, fingerprint: u64) -> Result<Option<Token>, Failure> {
+        match self {
+            Self::Own(rows) => Ok(rows.raise(split, fingerprint)?),
+            Self::Log(log) => log.raise(split, fingerprint).await,
+        }
+    }
+
+    /// Version and snapshot; none before snapshot 0.
+    pub(super) async fn read(&self, split: Split) -> Result<Option<(u64, Snapshot)>, Failure> {
+        match self {
+            Self::Own(rows) => Ok(rows.read(split)?),
+            Self::Log(log) => log.read_row(split),
+        }
+    }
+
+    /// Token and version of a split that this instance has taken.
+    pub(super) async fn observe(&self, split: Split) -> Result<(Token, u64), Failure> {
+        const NOBODY: (Token, u64) = (Token { epoch: 0, nonce: 0 }, 0);
+        match self {
+            Self::Own(rows) => Ok(rows.observe(split)),
+            Self::Log(log) => Ok(log.look_again(split).await?.unwrap_or(NOBODY)),
+        }
+    }
+
+    /// Whose a split is; none where nobody ever had it.
+    pub(super) async fn holder(&self, split: Split) -> Result<Option<Holder>, Failure> {
+        match self {
+            // Whoever had it had this directory, which is one process's at a time.
+            Self::Own(_) => Ok(None),
+            Self::Log(log) => log.observe(split).await,
+        }
+    }
+
+    /// Commits if token and version are still these.
+    pub(super) async fn commit(
+        &self,
+        split: Split,
+        stand: (Token, u64),
+        snapshot: Box<Snapshot>,
+        delta: Delta,
+        clean: bool,
+    ) -> Result<CommitOutcome, Failure> {
+        match self {
+            Self::Own(rows) => {
+                let rows = rows.clone();
+                let commit = move || rows.commit(split, stand, &snapshot, delta, clean);
+                match tokio::task::spawn_blocking(commit).await {
+                    Ok(outcome) => Ok(outcome?),
+                    Err(error) => Err(Error::state(format!("the commit did not end: {error}")).into()),
+                }
+            }
+            Self::Log(log) => log.commit(split, stand, &snapshot, &delta, clean).await,
+        }
+    }
+
+    /// The rows of a split that this instance has taken, to be read when they are needed.
+    pub(super) fn backing(&self, split: Split) -> Box<dyn Backing> {
+        match self {
+            Self::Own(_) => unreachable!("rows of the instance's own store are read at once"),
+            Self::Log(log) => Box::new(log.rows(split)),
+        }
+    }
+
+    /// The rows behind `after`, and whether there are more behind these.
+    pub(super) async fn page(&self, split: Split, after: &[u8]) -> Result<(Vec<Row>, bool), Failure> {
+        match self {
+            Self::Own(_) => unreachable!("rows of the instance's own store are read at once"),
+            Self::Log(log) => {
+                let (rows, mut page) = (log.rows(split), Vec::new());
+                let read = rows.scan(&rows_of(split), &mut |key, value| {
+                    if key > after {
+                        page.push((key.to_vec(), value.to_vec()));
+                    }
+                    Ok(())
+                });
+                read.map_err(Error::state)?;
+                Ok((page, false))
+            }
+        }
+    }
+
+    /// The last snapshots of `splits`.
+    pub(super) async fn snapshots(&self, splits: &BTreeSet<Split>) -> Result<Vec<(Split, Snapshot)>, Failure> {
+        match self {
+            Self::Own(rows) => Ok(rows.snapshots()),
+            Self::Log(log) => {
+                let mut found = Vec::new();
+                for &split in splits {
+                    found.extend(log.snapshot(split).await?.map(|snapshot| (split, snapshot)));
+                }
+                Ok(found)
+            }
+        }
+    }
+}
