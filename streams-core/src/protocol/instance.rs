@@ -241,11 +241,7 @@ mod tests {
     }
 
     /// Tells an instance all rows that it wants to see; what it takes.
-    fn look(
-        instance: &mut Instance,
-        now_ms: u64,
-        row: impl Fn(Split) -> Option<Holder>,
-    ) -> BTreeSet<Split> {
+    fn look(instance: &mut Instance, now_ms: u64, row: impl Fn(Split) -> Option<Holder>) -> BTreeSet<Split> {
         let mut orders = Vec::new();
         for (split, _) in instance.watch(now_ms).collect::<Vec<_>>() {
             instance.seen(split, row(split).as_ref(), now_ms, &mut orders);

@@ -78,6 +78,9 @@ pub struct Role {
     pub most_waiting: usize,
     /// After how many records it commits without being asked: what is not committed is in memory alone.
     pub most_uncommitted: u64,
+    /// An owner that is to hand the split over reads so many messages more, to the end of its queue, and so comes as
+    /// far as any owner before it may have come; where there are more it looks what they left.
+    pub most_behind: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,7 +137,12 @@ pub struct Worker {
     revoked: bool,
     /// It ends when the local copy has its last commit.
     released: bool,
-    /// It has asked what earlier owners left in its targets.
+    /// Where its queue ended when it was looked at behind the revocation: whoever had the split before cannot
+    /// have read further.
+    goal: Option<u64>,
+    /// The poll under way was asked for before the revocation.
+    early_poll: bool,
+    /// It has asked what earlier owners left in its targets, since the goal is far.
     surveyed: bool,
     /// No earlier owner came further than what it began with.
     undisturbed: bool,
@@ -188,6 +196,8 @@ impl Worker {
             rejects: Vec::new(),
             revoked: false,
             released: false,
+            goal: None,
+            early_poll: false,
             surveyed: false,
             undisturbed: false,
             commit: None,
@@ -262,7 +272,10 @@ impl Worker {
             Event::Committed(outcome) => self.committed(outcome, actions),
             Event::Observed { token, version } => self.observed(token, version, actions),
             Event::CheckPoint => self.wants_checkpoint |= self.phase == Phase::Running,
-            Event::Revoke => self.revoked = true,
+            Event::Revoke => {
+                self.early_poll |= self.polling && !self.revoked;
+                self.revoked = true;
+            }
             Event::Failed(failed) => self.failed(failed, actions),
         }
         self.proceed(actions);
@@ -282,7 +295,7 @@ impl Worker {
             Failed::Resolve => self.ask_start(actions),
             Failed::Load => actions.push(Action::Load { token: self.token }),
             Failed::Page => self.rows.busy = copy::Busy::No,
-            Failed::Poll => self.polling = false,
+            Failed::Poll => (self.polling, self.early_poll) = (false, false),
             Failed::Tail(target) => self.ask_tail(target, actions),
             Failed::Observe => actions.push(Action::Observe),
         }
@@ -305,7 +318,7 @@ impl Worker {
         if self.revoked && self.commit.is_some() && planted(Bug::RemoveNotJoined) {
             return self.stop(Stop::Released, actions);
         }
-        if self.revoked && !self.surveyed && self.tails.is_empty() {
+        if self.must_survey() {
             self.survey(actions);
         }
         self.send_all(actions);
@@ -321,6 +334,12 @@ impl Worker {
             self.polling = true;
             actions.push(Action::Poll { offset: self.offset });
         }
+    }
+
+    /// Whether it has been told to hand the split over.
+    #[must_use]
+    pub fn is_revoked(&self) -> bool {
+        self.revoked
     }
 
     /// How many items wait to be stored.

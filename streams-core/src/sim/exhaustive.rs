@@ -64,6 +64,7 @@ pub(crate) fn tiny(inputs: Vec<super::plan::Input>, blueprint: &Blueprint) -> Ru
         page_pause: 1,
         most_waiting: usize::MAX,
         most_uncommitted: u64::MAX,
+        most_behind: u64::MAX,
     };
     RunPlan { seed: 0, schedule: 0, shape, inputs, faults: Vec::new() }
 }

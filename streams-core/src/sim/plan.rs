@@ -94,6 +94,7 @@ pub(crate) struct Shape {
     pub(crate) page_pause: usize,
     pub(crate) most_waiting: usize,
     pub(crate) most_uncommitted: u64,
+    pub(crate) most_behind: u64,
 }
 
 /// A whole run.
@@ -151,6 +152,7 @@ impl RunPlan {
             page_pause: if random.percent(50) { 4 } else { 40 },
             most_waiting: if random.percent(50) { 4_096 } else { 2 + random.below(12) },
             most_uncommitted: if random.percent(50) { 10_000 } else { 4 + random.below(12) as u64 },
+            most_behind: random.below(12) as u64,
         };
         let inputs = inputs(&mut random, blueprint, limits, generators, n_records)?;
         let faults = if limits.no_faults { Vec::new() } else { faults(&mut random, n_records) };

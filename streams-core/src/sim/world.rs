@@ -297,6 +297,7 @@ impl<'a> World<'a> {
             rows_in: if self.plan.shape.copied { RowsIn::RemoteAndCopy } else { RowsIn::Remote },
             most_waiting: self.plan.shape.most_waiting,
             most_uncommitted: self.plan.shape.most_uncommitted,
+            most_behind: self.plan.shape.most_behind,
         }
     }
 

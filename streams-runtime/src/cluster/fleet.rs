@@ -12,9 +12,10 @@ use streams_core::protocol::ids::{Split, Stage, Target, Token, Topic};
 use streams_core::protocol::instance::{Holder, Instance, Patience};
 use streams_core::protocol::snapshot::Snapshot;
 use streams_core::protocol::stages::StagePlan;
-use streams_core::protocol::worker::{Action, CommitOutcome, Event, Role, Stop, Worker};
+use streams_core::protocol::worker::{Action, CommitOutcome, Event, Failed, Role, Stop, Worker};
 use streams_core::store::backing::Row;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::AbortHandle;
 
 use super::fingerprint;
 use super::io::{Polled, Settler};
@@ -57,6 +58,9 @@ const MOST_WAITING: usize = 4_096;
 /// Records after which a split commits unasked.
 const MOST_UNCOMMITTED: u64 = 1_000_000;
 
+/// Messages that a split still reads before it is handed over, where an owner before it may have read them.
+const MOST_BEHIND: u64 = 10_000;
+
 /// What came of an action.
 struct Note {
     split: Split,
@@ -83,7 +87,12 @@ enum What {
     Observed(Result<(Token, u64), Failure>),
     RolledBack,
     Resolved(Result<u64, Failure>),
-    Polled(u64, Result<Polled, Failure>),
+    Polled {
+        /// Which pull of its worker it was.
+        number: u64,
+        offset: u64,
+        polled: Result<Polled, Failure>,
+    },
     Sent(Target, Result<Result<u64, String>, Failure>),
     Tailed(Target, Result<u64, Failure>),
     Committed(Result<CommitOutcome, Failure>),
@@ -101,6 +110,10 @@ struct Run {
     life: u64,
     /// The id of the last message that was read, with the offset behind it.
     known: Option<(u64, u64)>,
+    /// The pull under way, which may wait for messages.
+    pull: Option<AbortHandle>,
+    /// How many pulls there have been; the answer to an earlier one counts for nothing.
+    pulls: u64,
     /// Failures in a row.
     failures: BTreeMap<Lane, u32>,
     last_checkpoint: Instant,
@@ -249,7 +262,8 @@ impl Fleet {
                 _ = signals.tick() => {
                     if stop.is_set() && !self.leaving {
                         self.leaving = true;
-                        self.tell_all(|| Event::Revoke)?;
+                        let splits: Vec<Split> = self.runs.keys().copied().collect();
+                        splits.into_iter().try_for_each(|split| self.revoke(split))?;
                     }
                 }
             }
@@ -280,7 +294,15 @@ impl Fleet {
         let mut actions = Vec::new();
         let worker = Worker::new(self.role(split), machine, &mut actions);
         let (life, last_checkpoint) = (self.lives, Instant::now());
-        let run = Run { worker, life, known: None, failures: BTreeMap::new(), last_checkpoint };
+        let run = Run {
+            worker,
+            life,
+            known: None,
+            pull: None,
+            pulls: 0,
+            failures: BTreeMap::new(),
+            last_checkpoint,
+        };
         self.runs.insert(split, run);
         self.perform_all(split, actions)
     }
@@ -323,14 +345,19 @@ impl Fleet {
             rows_in: self.remote.rows_in(),
             most_waiting: MOST_WAITING,
             most_uncommitted: MOST_UNCOMMITTED,
+            most_behind: MOST_BEHIND,
         }
     }
 
-    fn tell_all(&mut self, event: impl Fn() -> Event<'static>) -> Result<(), Error> {
-        for split in self.runs.keys().copied().collect::<Vec<_>>() {
-            self.tell(split, event())?;
-        }
-        Ok(())
+    /// Tells a worker to hand its split over. A pull that waits for messages is not waited for.
+    fn revoke(&mut self, split: Split) -> Result<(), Error> {
+        self.tell(split, Event::Revoke)?;
+        let Some(run) = self.runs.get_mut(&split) else { return Ok(()) };
+        let Some(pull) = run.pull.take().filter(|pull| !pull.is_finished()) else { return Ok(()) };
+        pull.abort();
+        // It may have ended just now.
+        run.pulls += 1;
+        self.tell(split, Event::Failed(Failed::Poll))
     }
 
     /// Tells a worker what happened, and begins what it wants.
@@ -373,7 +400,9 @@ impl Fleet {
                 return Ok(());
             }
             Stop::Unclean if is_shared && self.group.has_others() => {
-                note(&format!("{place}: other code ran here and has not been ended; waiting for an instance of it"));
+                note(&format!(
+                    "{place}: other code ran here and has not been ended; waiting for an instance of it"
+                ));
                 self.instance.stopped(split, &why, now_ms);
                 return Ok(());
             }

@@ -69,12 +69,14 @@ pub(super) async fn resolve(
     }
 }
 
-/// Messages from `offset` on; `known` is the id of a message that was read before, with the offset behind it.
+/// Messages from `offset` on; `known` is the id of a message that was read before, with the offset behind it. Where
+/// none is there the broker waits for one, if it `waits`.
 pub(super) async fn poll(
     broker: &Broker,
     source: &Source,
     offset: u64,
     known: Option<(u64, u64)>,
+    waits: bool,
 ) -> Result<Polled, Error> {
     let Source { topic, queue, is_shuffle } = source;
     let before = match known {
@@ -82,7 +84,7 @@ pub(super) async fn poll(
         _ => before(broker, source, offset).await?,
     };
     let most = if *is_shuffle { FRAMES } else { RECORDS };
-    match broker.pull(topic, queue, offset, most, WAIT_MS).await {
+    match broker.pull(topic, queue, offset, most, if waits { WAIT_MS } else { 0 }).await {
         Ok(pulled) => {
             // A position is a count of messages: where some are missing, more than they would be lost.
             let expected = offset..;

@@ -32,6 +32,12 @@ pub(super) struct Pending {
 }
 
 impl Worker {
+    /// Whether it is to look what earlier owners left, since it cannot wait until it has read as far as they did.
+    pub(super) fn must_survey(&self) -> bool {
+        let is_far = self.goal.is_some_and(|goal| goal > self.offset + self.role.most_behind);
+        self.revoked && is_far && !self.undisturbed && !self.surveyed && self.tails.is_empty()
+    }
+
     /// Asks what lies in all targets. An earlier owner may have come further than this one before it died: what
     /// it sent is made of the same records by the same code, and other code must not begin in front of them.
     pub(super) fn survey(&mut self, actions: &mut Vec<Action>) {
@@ -45,8 +51,17 @@ impl Worker {
 
     /// Whether it hands the split over now: it goes on until it has come as far as any owner before it.
     pub(super) fn is_leaving(&self) -> bool {
-        let caught_up = self.senders.values().all(Sender::is_caught_up) || planted(Bug::CleanBehindTail);
-        self.revoked && self.surveyed && self.tails.is_empty() && caught_up
+        self.revoked && self.tails.is_empty() && self.has_caught_up()
+    }
+
+    /// What an owner sends is a function of what it has read, and none before this one can have read further than
+    /// to where the queue ended behind the revocation.
+    fn has_caught_up(&self) -> bool {
+        let made_again = || self.surveyed && self.senders.values().all(Sender::is_caught_up);
+        self.undisturbed
+            || self.goal.is_some_and(|goal| self.offset >= goal)
+            || made_again()
+            || planted(Bug::CleanBehindTail)
     }
 
     /// Begins a commit if everything that may leave is stored (condition C3), or waits.
@@ -67,7 +82,7 @@ impl Worker {
         }
         // A clean end has nothing left to send.
         let clean = self.is_leaving() && self.senders.values().all(Sender::is_empty);
-        if clean {
+        if clean && self.surveyed {
             self.senders.values_mut().for_each(Sender::close_survey);
         }
         self.begin_commit(clean, actions);
@@ -79,8 +94,9 @@ impl Worker {
             return self.stop(Stop::Broken(error.to_string()), actions);
         }
         self.uncommitted = 0;
-        // Nothing of an earlier owner lies in the targets, so the next survey begins where this one stands.
-        if self.undisturbed {
+        // Nothing of an earlier owner lies in the targets that was not made again, so the next survey begins where
+        // this owner stands.
+        if self.undisturbed || (clean && !self.surveyed) {
             self.senders.values_mut().for_each(|sender| {
                 sender.survey();
                 sender.close_survey();

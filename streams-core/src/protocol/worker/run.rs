@@ -12,6 +12,7 @@ use crate::time::UNTIMED;
 impl Worker {
     pub(super) fn polled(&mut self, poll: Poll<'_>, now_ms: u64, actions: &mut Vec<Action>) {
         self.polling = false;
+        let is_early = std::mem::take(&mut self.early_poll);
         if self.phase != Phase::Running || self.commit.is_some() || self.wants_checkpoint || self.is_leaving()
         {
             // A checkpoint waits for what was sent; what came meanwhile is read again.
@@ -21,6 +22,9 @@ impl Worker {
             return;
         }
         self.now_ms = now_ms;
+        if self.revoked && poll.fresh && !is_early {
+            self.goal.get_or_insert(poll.max);
+        }
         if let Err(stop) = self.feed_all(&poll, now_ms) {
             return self.stop(stop, actions);
         }

@@ -35,9 +35,8 @@ impl Worker {
     }
 
     pub(super) fn resolved(&mut self, offset: u64, actions: &mut Vec<Action>) {
-        self.adopt(Snapshot { offset, clean: true, ..Snapshot::default() });
         // Nobody has sent anything for this split yet: that begins behind snapshot 0.
-        self.tails.clear();
+        self.adopt(Snapshot { offset, clean: true, ..Snapshot::default() });
         if planted(Bug::NoSnapshotZero) {
             return self.start(actions);
         }
@@ -66,9 +65,9 @@ impl Worker {
             })
             .collect();
         // What another owner or an earlier life may have put into an output queue must be known before more is
-        // sent there (rule 20). A shuffle's reader drops what it has seen.
+        // sent there (rule 20). A shuffle's reader drops what it has seen, and a clean owner left nothing.
         let outputs = self.senders.keys().filter(|target| matches!(target.topic, Topic::Output(_)));
-        self.tails = outputs.copied().collect();
+        self.tails = outputs.copied().filter(|_| !snapshot.clean).collect();
     }
 
     /// Every queue that results may go to.

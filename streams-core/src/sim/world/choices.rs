@@ -203,7 +203,8 @@ impl<'a> World<'a> {
         let Action::Poll { offset } = op.action else { return true };
         let Some(slot) = self.slots.get(&op.worker) else { return false };
         let queue = self.log.queue(self.place_of(op.split).place);
-        queue.end() != offset || (queue.closed && !slot.worker.has_ended())
+        let looks = slot.worker.is_revoked() || (queue.closed && !slot.worker.has_ended());
+        queue.end() != offset || looks
     }
 
     /// Lets one thing happen.

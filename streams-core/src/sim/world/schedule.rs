@@ -56,7 +56,7 @@ impl World<'_> {
         let waits = !slot.worker.is_done();
         let queue = self.log.queue(self.place_of(op.split).place);
         let looks = waits && (queue.closed || self.plan.shape.idle_after_ms.is_some());
-        queue.end() != offset || (looks && self.random.below(4) == 0)
+        queue.end() != offset || slot.worker.is_revoked() || (looks && self.random.below(4) == 0)
     }
 
     /// Puts the next record of the input into its queue.

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use streams_core::protocol::assign::Member;
 use streams_core::protocol::ids::{Split, Stage};
 use streams_core::protocol::instance::{Holder, Interest, Order};
-use streams_core::protocol::worker::Event;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::{Fleet, Note, What};
@@ -122,7 +121,11 @@ impl Fleet {
     }
 
     /// A row that was asked for.
-    pub(super) fn seen(&mut self, split: Split, holder: Result<Option<Holder>, Failure>) -> Result<(), Error> {
+    pub(super) fn seen(
+        &mut self,
+        split: Split,
+        holder: Result<Option<Holder>, Failure>,
+    ) -> Result<(), Error> {
         self.group.asked.remove(&split);
         let holder = match holder {
             Ok(holder) => holder,
@@ -146,7 +149,7 @@ impl Fleet {
         for order in orders {
             match order {
                 Order::Take(split) => self.take(split)?,
-                Order::HandOver(split) => self.tell(split, Event::Revoke)?,
+                Order::HandOver(split) => self.revoke(split)?,
             }
         }
         Ok(())

@@ -59,10 +59,12 @@ impl Fleet {
                 Some(offset) => self.tell(split, Event::Resolved(offset)),
                 None => self.tell(split, Event::Failed(Failed::Resolve)),
             },
-            What::Tailed(target, result) => match self.settle((split, begun), Lane::Target(target), result)? {
-                Some(last) => self.tell(split, Event::Tailed { target, last }),
-                None => self.tell(split, Event::Failed(Failed::Tail(target))),
-            },
+            What::Tailed(target, result) => {
+                match self.settle((split, begun), Lane::Target(target), result)? {
+                    Some(last) => self.tell(split, Event::Tailed { target, last }),
+                    None => self.tell(split, Event::Failed(Failed::Tail(target))),
+                }
+            }
             What::Sent(target, result) => {
                 let lane = Lane::Target(target);
                 let offset = match self.settle((split, begun), lane, result)? {
@@ -75,7 +77,10 @@ impl Fleet {
                 };
                 self.tell(split, Event::Sent { target, offset })
             }
-            What::Polled(offset, result) => match self.settle((split, begun), Lane::Source, result)? {
+            What::Polled { number, .. } if self.runs.get(&split).is_none_or(|run| run.pulls != number) => {
+                Ok(())
+            }
+            What::Polled { offset, polled, .. } => match self.settle((split, begun), Lane::Source, polled)? {
                 None => self.tell(split, Event::Failed(Failed::Poll)),
                 Some(Polled { messages, min, max, before, fresh }) => {
                     if let (Some(run), Some(last)) = (self.runs.get_mut(&split), messages.last()) {

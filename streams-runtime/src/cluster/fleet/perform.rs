@@ -10,10 +10,11 @@ use streams_core::protocol::worker::{Action, Local};
 
 use super::super::io::{self, Source};
 use super::{Fleet, Lane, Note, What};
-use crate::cluster::remote::Failure;
 use crate::cli::StartPosition;
+use crate::cluster::remote::Failure;
 use crate::error::Error;
 use crate::sink::Writer;
+use tokio::task::AbortHandle;
 
 impl Fleet {
     pub(super) fn perform_all(&mut self, split: Split, actions: Vec<Action>) -> Result<(), Error> {
@@ -26,9 +27,13 @@ impl Fleet {
         let known = run.known;
         let remote = self.remote.clone();
         match action {
-            Action::Raise { fingerprint } => self.begin(split, Lane::State, async move {
-                What::Raised(remote.raise(split, fingerprint).await)
-            }),
+            Action::Raise { fingerprint } => {
+                self.begin(
+                    split,
+                    Lane::State,
+                    async move { What::Raised(remote.raise(split, fingerprint).await) },
+                )
+            }
             Action::Read => {
                 self.begin(split, Lane::State, async move { What::Row(remote.read(split).await) });
             }
@@ -37,9 +42,9 @@ impl Fleet {
             }
             Action::Rollback => self.at_once(split, What::RolledBack),
             Action::Load { .. } => self.at_once(split, What::Loaded),
-            Action::Page { after, .. } => self.begin(split, Lane::State, async move {
-                What::Paged(remote.page(split, &after).await)
-            }),
+            Action::Page { after, .. } => {
+                self.begin(split, Lane::State, async move { What::Paged(remote.page(split, &after).await) })
+            }
             Action::Local(Local::Rows) => self.at_once(split, What::Rows),
             Action::Local(_) => unreachable!("there is no copy of a remote store"),
             Action::Resolve { original } => {
@@ -58,10 +63,16 @@ impl Fleet {
             Action::Poll { offset } => {
                 let Some(source) = self.source(split) else { return Ok(()) };
                 let broker = self.broker.clone();
-                self.begin(split, Lane::Source, async move {
-                    let polled = io::poll(&broker, &source, offset, known).await;
-                    What::Polled(offset, polled.map_err(Failure::from))
+                // Who is about to hand the split over wants to know where its queue ends now.
+                let waits = !run.worker.is_revoked();
+                let number = run.pulls + 1;
+                let pull = self.spawn(split, Lane::Source, async move {
+                    let polled = io::poll(&broker, &source, offset, known, waits).await;
+                    What::Polled { number, offset, polled: polled.map_err(Failure::from) }
                 });
+                if let Some(run) = self.runs.get_mut(&split) {
+                    (run.pull, run.pulls) = (pull, number);
+                }
             }
             Action::Send { target, frame } => {
                 if let Some((topic, queue)) = self.row.target(target) {
@@ -134,10 +145,20 @@ impl Fleet {
 
     /// Runs a task beside the loop, behind a pause where attempts have failed.
     fn begin(&self, split: Split, lane: Lane, task: impl Future<Output = What> + Send + 'static) {
-        let Some(run) = self.runs.get(&split) else { return };
+        // What cannot be ended early ends by itself.
+        let _ = self.spawn(split, lane, task);
+    }
+
+    fn spawn(
+        &self,
+        split: Split,
+        lane: Lane,
+        task: impl Future<Output = What> + Send + 'static,
+    ) -> Option<AbortHandle> {
+        let run = self.runs.get(&split)?;
         let (life, failures) = (run.life, run.failures(lane));
         let teller = self.teller.clone();
-        tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             if failures > 0 {
                 tokio::time::sleep(io::pause(failures)).await;
             }
@@ -146,6 +167,7 @@ impl Fleet {
             // The loop has ended where nobody listens.
             let _ = teller.send(Note { split, life, begun, what });
         });
+        Some(task.abort_handle())
     }
 
     fn print(&mut self, target: Target, frame: &Frame) -> Result<(), Error> {
