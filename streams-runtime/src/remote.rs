@@ -7,8 +7,6 @@
 
 pub mod mysql;
 
-use streams_core::protocol::ids::Token;
-
 /// Why the store did not do what it was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
@@ -18,15 +16,4 @@ pub enum Failure {
     /// Asking again does not help: somebody has to do what the text says.
     #[error("{0}")]
     Fatal(String),
-}
-
-/// The row of a split as it is now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Observed {
-    /// Who owns it; epoch 0 while nobody ever has.
-    pub token: Token,
-    /// How many commits it has had.
-    pub version: u64,
-    /// Moves with each commit and each heartbeat: an owner whose row stands still for long is gone.
-    pub beat: u64,
 }

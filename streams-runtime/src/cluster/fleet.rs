@@ -373,7 +373,9 @@ impl Fleet {
                 return Ok(());
             }
             Stop::Unclean if is_shared && self.group.has_others() => {
-                note(&format!("{place}: other code ran here and has not been ended; waiting for an instance of it"));
+                note(&format!(
+                    "{place}: other code ran here and has not been ended; waiting for an instance of it"
+                ));
                 self.instance.stopped(split, &why, now_ms);
                 return Ok(());
             }

@@ -283,7 +283,9 @@ impl Log {
             let base = entries.iter().rposition(|(offset, entry)| entry.stands_alone(*offset));
             if let Some(base) = base {
                 entries.drain(..base);
-                return Ok(entries.into_iter().fold(None, |standing, (at, entry)| entry::fold(standing, at, entry)));
+                return Ok(entries
+                    .into_iter()
+                    .fold(None, |standing, (at, entry)| entry::fold(standing, at, entry)));
             }
         }
         if min > 0 {

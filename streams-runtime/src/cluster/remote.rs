@@ -190,7 +190,10 @@ impl Remote {
     }
 
     /// The last snapshots of `splits`.
-    pub(super) async fn snapshots(&self, splits: &BTreeSet<Split>) -> Result<Vec<(Split, Snapshot)>, Failure> {
+    pub(super) async fn snapshots(
+        &self,
+        splits: &BTreeSet<Split>,
+    ) -> Result<Vec<(Split, Snapshot)>, Failure> {
         match self {
             Self::Own(rows) => Ok(rows.snapshots()),
             Self::Log(log) => {

@@ -112,7 +112,9 @@ impl JobRow {
     /// All splits.
     pub(super) fn splits(&self) -> BTreeSet<Split> {
         let stages = (0..).map(Stage).zip(&self.stages);
-        stages.flat_map(|(stage, queues)| (0..queues.len()).map(move |queue| Split { stage, queue })).collect()
+        stages
+            .flat_map(|(stage, queues)| (0..queues.len()).map(move |queue| Split { stage, queue }))
+            .collect()
     }
 
     /// The most queues that one of the first `n_sources` topics has.

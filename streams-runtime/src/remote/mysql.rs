@@ -47,7 +47,7 @@ pub use address::{Address, PASSWORD, PASSWORD_FILE, Tls};
 pub use rows::Page;
 pub use schema::statements;
 
-/// The longest name of a group.
+/// The longest name of a group or of a member.
 const MOST_NAME_BYTES: usize = 255;
 
 /// The part of the store that belongs to one job. Clones share their connections.
@@ -56,6 +56,7 @@ pub struct Mysql {
     server: Arc<Server>,
     /// The number of the job in the store: another one behind every reset.
     job: u32,
+    member: Arc<str>,
 }
 
 impl fmt::Debug for Mysql {
@@ -65,16 +66,19 @@ impl fmt::Debug for Mysql {
 }
 
 impl Mysql {
-    /// Connects, makes the tables where there are none, and gives the job named by `group` its number.
+    /// Connects, makes the tables where there are none, and gives the job named by `group` its number. What is taken
+    /// is taken in the name of `member`, which no other process has.
     ///
     /// # Errors
     /// [`Failure::Fatal`] for a wrong password, missing rights, tables of a newer program: the text says what to
     /// do.
-    pub async fn open(address: &Address, group: &str) -> Result<Self, Failure> {
-        if group.is_empty() || group.len() > MOST_NAME_BYTES {
-            return Err(Failure::Fatal(format!(
-                "`{group}` cannot name a job in {address}; use 1 to {MOST_NAME_BYTES} bytes"
-            )));
+    pub async fn open(address: &Address, group: &str, member: &str) -> Result<Self, Failure> {
+        for name in [group, member] {
+            if name.is_empty() || name.len() > MOST_NAME_BYTES {
+                return Err(Failure::Fatal(format!(
+                    "`{name}` cannot name a job or an instance in {address}; use 1 to {MOST_NAME_BYTES} bytes"
+                )));
+            }
         }
         let server = Server::new(address);
         let mut session = server.session().await?;
@@ -95,7 +99,7 @@ impl Mysql {
             ))
         })?;
         session.done();
-        Ok(Self { server, job })
+        Ok(Self { server, job, member: member.into() })
     }
 
     /// The server and the database, for texts.

@@ -68,7 +68,7 @@ impl Database {
 
     /// A job in it.
     async fn open(&self) -> Mysql {
-        Mysql::open(&self.address(""), "job").await.unwrap()
+        Mysql::open(&self.address(""), "job", "me").await.unwrap()
     }
 
     /// A plain connection, for what only a test does.

@@ -1,9 +1,9 @@
 //! Ownership and commits: who may, in which order, and what is there behind them.
 
 use streams_core::protocol::ids::{Split, Stage, Token};
+use streams_core::protocol::instance::Holder;
 use streams_core::protocol::worker::{CommitOutcome, rows_of};
 use streams_core::store::Delta;
-use streams_runtime::remote::Observed;
 
 use super::{Database, SPLIT, snapshot, take};
 
@@ -18,7 +18,8 @@ async fn a_split_is_taken_committed_and_taken_again() {
     let database = Database::new("taken").await;
     let mysql = database.open().await;
     let nobody = Token { epoch: 0, nonce: 0 };
-    assert_eq!(mysql.observe(SPLIT).await.unwrap(), Observed { token: nobody, version: 0, beat: 0 });
+    assert_eq!(mysql.observe(SPLIT).await.unwrap(), (nobody, 0));
+    assert_eq!(mysql.holder(SPLIT).await.unwrap(), None);
     let token = take(&mysql, 77).await;
     assert_eq!(token, Token { epoch: 1, nonce: 77 });
     assert_eq!(mysql.read(SPLIT).await.unwrap(), None);
@@ -48,17 +49,24 @@ async fn a_split_is_taken_committed_and_taken_again() {
 async fn other_code_takes_what_was_left_clean_alone() {
     let database = Database::new("clean").await;
     let mysql = database.open().await;
-    let token = take(&mysql, 1).await;
-    assert_eq!(mysql.raise(SPLIT, 8, 2).await.unwrap(), None);
-    // A refused raise changes nothing, the owner goes on.
-    let dirty = mysql.commit(SPLIT, (token, 0), &snapshot(1), &Delta::new(), false).await.unwrap();
-    assert_eq!(dirty, CommitOutcome::Done);
-    assert_eq!(mysql.raise(SPLIT, 8, 2).await.unwrap(), None);
-    let clean = mysql.commit(SPLIT, (token, 1), &snapshot(1), &Delta::new(), true).await.unwrap();
-    assert_eq!(clean, CommitOutcome::Done);
+    take(&mysql, 1).await;
+    // Without a commit nothing has been begun.
     assert_eq!(mysql.raise(SPLIT, 8, 2).await.unwrap(), Some(Token { epoch: 2, nonce: 2 }));
+    let token = take(&mysql, 3).await;
+    let zero = mysql.commit(SPLIT, (token, 0), &snapshot(0), &Delta::new(), false).await.unwrap();
+    assert_eq!(zero, CommitOutcome::Done);
+    assert_eq!(mysql.raise(SPLIT, 8, 4).await.unwrap(), None);
+    // A refused raise changes nothing, the owner goes on.
+    let dirty = mysql.commit(SPLIT, (token, 1), &snapshot(1), &Delta::new(), false).await.unwrap();
+    assert_eq!(dirty, CommitOutcome::Done);
+    assert_eq!(mysql.raise(SPLIT, 8, 5).await.unwrap(), None);
+    let clean = mysql.commit(SPLIT, (token, 2), &snapshot(1), &Delta::new(), true).await.unwrap();
+    assert_eq!(clean, CommitOutcome::Done);
+    assert!(mysql.holder(SPLIT).await.unwrap().unwrap().clean);
+    assert_eq!(mysql.raise(SPLIT, 8, 6).await.unwrap(), Some(Token { epoch: 4, nonce: 6 }));
     // The take cleared it.
-    assert_eq!(mysql.raise(SPLIT, 9, 3).await.unwrap(), None);
+    assert!(!mysql.holder(SPLIT).await.unwrap().unwrap().clean);
+    assert_eq!(mysql.raise(SPLIT, 9, 7).await.unwrap(), None);
 }
 
 #[tokio::test]
@@ -68,24 +76,21 @@ async fn beats_move_and_versions_do_not() {
     let other = Split { stage: Stage(u16::MAX), queue: u16::MAX };
     let token = take(&mysql, 1).await;
     let second = mysql.raise(other, 7, 2).await.unwrap().unwrap();
-    let before = mysql.observe(SPLIT).await.unwrap();
+    let moves = async || mysql.holder(SPLIT).await.unwrap().unwrap().moves;
+    let (raised, stand) = (moves().await, mysql.observe(SPLIT).await.unwrap());
     assert_eq!(mysql.heartbeat(&[(SPLIT, token), (other, second)]).await.unwrap(), 2);
-    let after = mysql.observe(SPLIT).await.unwrap();
-    assert_eq!((after.version, after.token), (before.version, before.token));
-    assert!(after.beat > before.beat);
-    // The commit moves it as well, and a lost owner's does nothing.
+    assert!(moves().await > raised);
+    assert_eq!(mysql.observe(SPLIT).await.unwrap(), stand);
+    // A commit moves it as well, and what was taken away does not move.
+    let beaten = moves().await;
     mysql.commit(SPLIT, (token, 0), &snapshot(1), &Delta::new(), false).await.unwrap();
-    let committed = mysql.observe(SPLIT).await.unwrap();
-    assert!(committed.beat > after.beat);
+    assert!(moves().await > beaten);
     let next = take(&mysql, 3).await;
-    let raised = mysql.observe(SPLIT).await.unwrap();
+    let taken = moves().await;
     assert_eq!(mysql.heartbeat(&[(SPLIT, token)]).await.unwrap(), 0);
-    assert_eq!(mysql.observe(SPLIT).await.unwrap(), raised);
+    assert_eq!(moves().await, taken);
 
-    let all = mysql.observe_all().await.unwrap();
-    assert_eq!(
-        all.iter().map(|(split, seen)| (*split, seen.token)).collect::<Vec<_>>(),
-        [(SPLIT, next), (other, second)]
-    );
+    let held = |token, moves| Holder { member: "me".to_owned(), token, moves, clean: false };
+    assert_eq!(mysql.holders().await.unwrap(), [(SPLIT, held(next, taken)), (other, held(second, 2))]);
     assert_eq!(mysql.snapshots().await.unwrap(), [(SPLIT, snapshot(1))]);
 }

@@ -125,7 +125,11 @@ impl Fleet {
     }
 }
 
-pub(crate) async fn all(broker: &Broker, topic: &str, queue: &QueueId) -> Vec<streams_runtime::rocketmq::PulledMessage> {
+pub(crate) async fn all(
+    broker: &Broker,
+    topic: &str,
+    queue: &QueueId,
+) -> Vec<streams_runtime::rocketmq::PulledMessage> {
     let (mut at, mut found) = (0, Vec::new());
     loop {
         let pulled = broker.pull(topic, queue, at, 1_000, 0).await.unwrap();

@@ -122,7 +122,11 @@ impl Fleet {
     }
 
     /// A row that was asked for.
-    pub(super) fn seen(&mut self, split: Split, holder: Result<Option<Holder>, Failure>) -> Result<(), Error> {
+    pub(super) fn seen(
+        &mut self,
+        split: Split,
+        holder: Result<Option<Holder>, Failure>,
+    ) -> Result<(), Error> {
         self.group.asked.remove(&split);
         let holder = match holder {
             Ok(holder) => holder,

@@ -59,10 +59,12 @@ impl Fleet {
                 Some(offset) => self.tell(split, Event::Resolved(offset)),
                 None => self.tell(split, Event::Failed(Failed::Resolve)),
             },
-            What::Tailed(target, result) => match self.settle((split, begun), Lane::Target(target), result)? {
-                Some(last) => self.tell(split, Event::Tailed { target, last }),
-                None => self.tell(split, Event::Failed(Failed::Tail(target))),
-            },
+            What::Tailed(target, result) => {
+                match self.settle((split, begun), Lane::Target(target), result)? {
+                    Some(last) => self.tell(split, Event::Tailed { target, last }),
+                    None => self.tell(split, Event::Failed(Failed::Tail(target))),
+                }
+            }
             What::Sent(target, result) => {
                 let lane = Lane::Target(target);
                 let offset = match self.settle((split, begun), lane, result)? {

@@ -10,8 +10,8 @@ use streams_core::protocol::worker::{Action, Local};
 
 use super::super::io::{self, Source};
 use super::{Fleet, Lane, Note, What};
-use crate::cluster::remote::Failure;
 use crate::cli::StartPosition;
+use crate::cluster::remote::Failure;
 use crate::error::Error;
 use crate::sink::Writer;
 
@@ -26,9 +26,13 @@ impl Fleet {
         let known = run.known;
         let remote = self.remote.clone();
         match action {
-            Action::Raise { fingerprint } => self.begin(split, Lane::State, async move {
-                What::Raised(remote.raise(split, fingerprint).await)
-            }),
+            Action::Raise { fingerprint } => {
+                self.begin(
+                    split,
+                    Lane::State,
+                    async move { What::Raised(remote.raise(split, fingerprint).await) },
+                )
+            }
             Action::Read => {
                 self.begin(split, Lane::State, async move { What::Row(remote.read(split).await) });
             }
@@ -37,9 +41,9 @@ impl Fleet {
             }
             Action::Rollback => self.at_once(split, What::RolledBack),
             Action::Load { .. } => self.at_once(split, What::Loaded),
-            Action::Page { after, .. } => self.begin(split, Lane::State, async move {
-                What::Paged(remote.page(split, &after).await)
-            }),
+            Action::Page { after, .. } => {
+                self.begin(split, Lane::State, async move { What::Paged(remote.page(split, &after).await) })
+            }
             Action::Local(Local::Rows) => self.at_once(split, What::Rows),
             Action::Local(_) => unreachable!("there is no copy of a remote store"),
             Action::Resolve { original } => {

@@ -113,9 +113,7 @@ pub(super) fn fold(before: Option<Standing>, offset: u64, entry: Entry) -> Optio
         Entry::Taken(taken) => match before {
             Some(standing) if standing.owner.nonce == taken.nonce => Some(standing),
             // The last commit still stands, but what its owner began since then is not known.
-            Some(standing) => {
-                Some(Standing { owner: taken, epoch: offset + 1, clean: false, ..standing })
-            }
+            Some(standing) => Some(Standing { owner: taken, epoch: offset + 1, clean: false, ..standing }),
             None => Some(Standing {
                 fingerprint: taken.fingerprint,
                 owner: taken,

@@ -2,16 +2,17 @@
 
 use mysql_async::Value;
 use streams_core::protocol::ids::{Split, Stage, Token};
+use streams_core::protocol::instance::Holder;
 use streams_core::protocol::snapshot::Snapshot;
 
 use super::Mysql;
 use super::session::Cells;
 use super::trouble::Trouble;
-use crate::remote::{Failure, Observed};
+use crate::remote::Failure;
 
 impl Mysql {
-    /// Raises the token of `split` in a committed statement of its own; `None` where the last owner ran code with
-    /// another fingerprint and did not leave the split clean (rules 13 and 19). `nonce` is a fresh random number.
+    /// Raises the token of `split` in a committed statement of its own; `None` where code with another fingerprint
+    /// has begun something that it has not ended (rules 13 and 19). `nonce` is a fresh random number.
     ///
     /// # Errors
     /// When the server is away or refuses; also while an earlier owner's commit is under way. Behind
@@ -20,14 +21,19 @@ impl Mysql {
         const WHAT: &str = "raising the token of a split";
         let number = self.number(split);
         let raise = "UPDATE streams_split SET epoch = LAST_INSERT_ID(epoch + 1), nonce = ?, fingerprint = ?, \
-                     clean = 0, beat = beat + 1 WHERE split = ? AND (fingerprint = ? OR clean = 1)";
-        let values = || [nonce, fingerprint, number, fingerprint].map(Value::from).to_vec();
+                     member = ?, clean = 0, beat = beat + 1 \
+                     WHERE split = ? AND (fingerprint = ? OR clean = 1 OR snapshot IS NULL)";
+        let values = || {
+            let member = Value::from(self.member.as_bytes());
+            vec![nonce.into(), fingerprint.into(), member, number.into(), fingerprint.into()]
+        };
         let mut session = self.server.session().await?;
         let mut done = session.exec(WHAT, raise, values()).await?;
         if done.matched == 0 {
-            // A split that nobody ever had is clean, and its epoch is 0.
-            let make = "INSERT INTO streams_split (split, epoch, nonce, version, beat, fingerprint, clean) \
-                        VALUES (?, 0, 0, 0, 0, 0, 1) ON DUPLICATE KEY UPDATE split = split";
+            // A split that nobody ever had has epoch 0.
+            let make = "INSERT INTO streams_split \
+                        (split, epoch, nonce, member, version, beat, fingerprint, clean) \
+                        VALUES (?, 0, 0, '', 0, 0, 0, 1) ON DUPLICATE KEY UPDATE split = split";
             session.exec(WHAT, make, vec![Value::from(number)]).await?;
             done = session.exec(WHAT, raise, values()).await?;
         }
@@ -52,38 +58,52 @@ impl Mysql {
         Ok(Some((version, self.snapshot(split, &bytes)?)))
     }
 
-    /// Token, version and beat of `split` as they are now; zeros for one that nobody ever had.
+    /// Token and version of `split` as they are now; zeros for one that nobody ever had.
     ///
     /// # Errors
     /// When the server is away or refuses.
-    pub async fn observe(&self, split: Split) -> Result<Observed, Failure> {
-        let number = self.number(split);
-        let seen = self.observe_between(number, number).await?;
-        let nobody = Observed { token: Token { epoch: 0, nonce: 0 }, version: 0, beat: 0 };
-        Ok(seen.first().map_or(nobody, |(_, observed)| *observed))
-    }
-
-    /// What [`observe`](Self::observe) says of every split that somebody has had, by one query.
-    ///
-    /// # Errors
-    /// When the server is away or refuses.
-    pub async fn observe_all(&self) -> Result<Vec<(Split, Observed)>, Failure> {
-        let (first, last) = self.numbers();
-        self.observe_between(first, last).await
-    }
-
-    async fn observe_between(&self, first: u64, last: u64) -> Result<Vec<(Split, Observed)>, Failure> {
+    pub async fn observe(&self, split: Split) -> Result<(Token, u64), Failure> {
         let mut session = self.server.session().await?;
-        let sql = "SELECT split, epoch, nonce, version, beat FROM streams_split \
-                   WHERE split BETWEEN ? AND ? ORDER BY split";
-        let values = [first, last].map(Value::from).to_vec();
-        let rows = session.rows("observing splits", sql, values).await?;
+        let sql = "SELECT epoch, nonce, version FROM streams_split WHERE split = ?";
+        let rows = session.rows("observing a split", sql, vec![self.number(split).into()]).await?;
+        session.done();
+        let Some(row) = rows.into_iter().next() else { return Ok((Token { epoch: 0, nonce: 0 }, 0)) };
+        let mut cells = Cells::of(row);
+        Ok((Token { epoch: cells.number()?, nonce: cells.number()? }, cells.number()?))
+    }
+
+    /// Whose `split` is; none where nobody ever had it.
+    ///
+    /// # Errors
+    /// When the server is away or refuses.
+    pub async fn holder(&self, split: Split) -> Result<Option<Holder>, Failure> {
+        let number = self.number(split);
+        let seen = self.holders_between(number, number).await?;
+        Ok(seen.into_iter().next().map(|(_, holder)| holder))
+    }
+
+    /// Whose all splits are that somebody has had, by one query.
+    ///
+    /// # Errors
+    /// When the server is away or refuses.
+    pub async fn holders(&self) -> Result<Vec<(Split, Holder)>, Failure> {
+        let (first, last) = self.numbers();
+        self.holders_between(first, last).await
+    }
+
+    async fn holders_between(&self, first: u64, last: u64) -> Result<Vec<(Split, Holder)>, Failure> {
+        let mut session = self.server.session().await?;
+        let sql = "SELECT split, epoch, nonce, member, beat, clean FROM streams_split \
+                   WHERE split BETWEEN ? AND ? AND epoch > 0 ORDER BY split";
+        let rows = session.rows("observing splits", sql, vec![first.into(), last.into()]).await?;
         session.done();
         let seen = rows.into_iter().map(|row| {
             let mut cells = Cells::of(row);
             let split = split_of(cells.number()?);
             let token = Token { epoch: cells.number()?, nonce: cells.number()? };
-            Ok((split, Observed { token, version: cells.number()?, beat: cells.number()? }))
+            let member = String::from_utf8_lossy(&cells.bytes()?.unwrap_or_default()).into_owned();
+            let (moves, clean) = (cells.number()?, cells.number()? == 1);
+            Ok((split, Holder { member, token, moves, clean }))
         });
         Ok(seen.collect::<Result<_, Trouble>>()?)
     }
