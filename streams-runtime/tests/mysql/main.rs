@@ -8,7 +8,11 @@
     reason = "a test that cannot go on has failed; numbers are shown"
 )]
 
+mod faults;
 mod opening;
+mod outage;
+mod proxy;
+mod rows;
 mod splits;
 
 use std::ffi::OsString;
@@ -18,6 +22,7 @@ use mysql_async::prelude::Queryable as _;
 use mysql_async::{Conn, Opts, OptsBuilder};
 use streams_core::protocol::ids::{Split, Stage, Token};
 use streams_core::protocol::snapshot::Snapshot;
+use streams_core::protocol::worker::rows_of;
 use streams_runtime::remote::mysql::{Address, Mysql, PASSWORD};
 
 /// The split that most tests are about.
@@ -89,9 +94,27 @@ async fn connect(database: &str) -> Conn {
     Conn::new(Opts::from(options)).await.unwrap()
 }
 
+/// Random numbers that are the same in every run.
+struct Random(u64);
+
+impl Random {
+    /// Below `n`.
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % n
+    }
+}
+
 /// A snapshot that can be told from others.
 fn snapshot(offset: u64) -> Snapshot {
     Snapshot { offset, ..Snapshot::default() }
+}
+
+/// A whole key of the split.
+fn key(rest: &[u8]) -> Vec<u8> {
+    [&rows_of(SPLIT), rest].concat()
 }
 
 /// Takes the split.

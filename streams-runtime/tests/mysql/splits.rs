@@ -2,14 +2,14 @@
 
 use streams_core::protocol::ids::{Split, Stage, Token};
 use streams_core::protocol::instance::Holder;
-use streams_core::protocol::worker::{CommitOutcome, rows_of};
+use streams_core::protocol::worker::CommitOutcome;
 use streams_core::store::Delta;
 
-use super::{Database, SPLIT, snapshot, take};
+use super::{Database, SPLIT, key, snapshot, take};
 
 fn one_row(value: &[u8]) -> Delta {
     let mut delta = Delta::new();
-    delta.put(&[&rows_of(SPLIT), b"k".as_slice()].concat(), value);
+    delta.put(&key(b"k"), value);
     delta
 }
 
@@ -41,7 +41,7 @@ async fn a_split_is_taken_committed_and_taken_again() {
     assert_eq!(guessed, CommitOutcome::Fenced);
     assert_eq!(mysql.read(SPLIT).await.unwrap(), Some((1, snapshot(5))));
     let page = mysql.page(SPLIT, next, b"", 10, 1 << 20).await.unwrap().unwrap();
-    assert_eq!(page.rows, [([&rows_of(SPLIT), b"k".as_slice()].concat(), b"v".to_vec())]);
+    assert_eq!(page.rows, [(key(b"k"), b"v".to_vec())]);
     assert_eq!(mysql.page(SPLIT, token, b"", 10, 1 << 20).await.unwrap(), None);
 }
 
