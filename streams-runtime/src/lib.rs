@@ -37,6 +37,8 @@ pub mod __private {
     pub use streams_core::__private::*;
 }
 pub mod prelude;
+#[cfg(feature = "mysql")]
+pub mod remote;
 #[cfg(feature = "rocketmq")]
 pub mod rocketmq;
 pub mod store;
