@@ -62,8 +62,22 @@ pub(crate) struct ClusterConfig {
     pub(crate) start: StartPosition,
     /// Whether state is kept on this machine alone.
     pub(crate) local_only: bool,
+    /// The database that instances share.
+    #[cfg(feature = "mysql")]
+    pub(crate) remote: Option<crate::remote::mysql::Address>,
     /// How many queues a shuffle topic is created with.
     pub(crate) shuffle_queues: u16,
+}
+
+impl ClusterConfig {
+    /// Whether a database keeps the state.
+    #[cfg_attr(not(feature = "rocketmq"), expect(dead_code, reason = "there are no brokers in such a build"))]
+    pub(crate) fn has_remote(&self) -> bool {
+        #[cfg(feature = "mysql")]
+        return self.remote.is_some();
+        #[cfg(not(feature = "mysql"))]
+        false
+    }
 }
 
 /// Where a queue is read from that existed when the job was created.

@@ -5,6 +5,7 @@
 //! [`remote`] keeps state, in the instance's own [`rows`] or in a [`log`] that all instances read, [`topics`] finds
 //! or makes the topics, [`fleet`] tells the workers what came of it.
 
+mod copy;
 mod fleet;
 mod io;
 mod log;
@@ -25,6 +26,8 @@ use crate::cli::{ClusterConfig, RunConfig};
 use crate::codec::{Shapes, TextPorts};
 use crate::error::{Error, ErrorKind};
 use crate::job::JobHandle;
+#[cfg(feature = "mysql")]
+use crate::remote::mysql::Mysql;
 use crate::report::{Counters, Outcome};
 use crate::rocketmq::{self, Broker, Config, Membership};
 use crate::run::{Ended, note};
@@ -32,6 +35,8 @@ use crate::signals::StopFlag;
 
 use fleet::Fleet;
 use log::Log;
+#[cfg(feature = "mysql")]
+use remote::Copies;
 use remote::{Failure, Remote};
 use rows::SplitRows;
 use topics::JobRow;
@@ -68,13 +73,23 @@ async fn start(
     let job = job.bound(&config.settings, 1, TextPorts::new(&shapes));
     let stages = stages::stages(|| job.sharded(&[]))?;
     let has_shuffle = stages.iter().any(|stage| !stage.upstream.is_empty());
-    if has_shuffle && !cluster.local_only {
+    if has_shuffle && !cluster.local_only && !cluster.has_remote() {
         return Err(Error::usage(
-            "--namesrv: this job has state behind a shuffle; say where it lives: --local-only keeps it on this machine, for one instance",
+            "--namesrv: this job has state behind a shuffle; say where it lives: --remote mysql://USER@HOST/DATABASE lets instances share it, --local-only keeps it on this machine, for one instance",
         ));
     }
+    let copy = match &config.state {
+        Some(dir) if !cluster.local_only => {
+            let store = crate::store::open_copy(dir, config.store).map_err(Error::state)?;
+            Some(copy::LocalCopy::new(store)?)
+        }
+        _ => None,
+    };
 
-    let client = format!("{}@{:016x}", std::process::id(), random_number());
+    // Whoever has a copy has a name of its own, so that it gets the splits again that it has rows of.
+    let name =
+        copy.as_ref().map_or_else(|| Ok(format!("{:016x}", random_number())), copy::LocalCopy::name)?;
+    let client = format!("{}@{name}", cluster.group);
     let mut names = Config::new(cluster.namesrv.clone(), cluster.group.clone(), client.clone());
     names.access_key = secret("ROCKETMQ_ACCESS_KEY");
     names.secret_key = secret("ROCKETMQ_SECRET_KEY");
@@ -85,6 +100,12 @@ async fn start(
     let remote = match (cluster.local_only, &config.state) {
         (true, Some(dir)) => own(crate::store::open(dir, config.store).map_err(Error::state)?)?,
         (true, None) => own(Box::new(MemoryStore::new()))?,
+        #[cfg(feature = "mysql")]
+        (false, _) if let Some(address) = &cluster.remote => {
+            let mysql = Mysql::open(address, &cluster.group, &client).await;
+            let copies = if copy.is_some() { Copies::OnDisk } else { Copies::No };
+            Remote::Mysql(mysql.map_err(|failure| give_up(failure.into()))?, copies)
+        }
         (false, _) => {
             let log = Log::open(&broker, &cluster.group, &client, n_sources, 0).await;
             Remote::Log(log.map_err(failed)?)
@@ -104,14 +125,14 @@ async fn start(
         (Remote::Own(_), Some(_)) => note(
             "--local-only: the state is on this machine alone; where it is lost, open windows are lost with it",
         ),
-        (Remote::Log(_), _) => {}
+        _ => {}
     }
     let stop =
         StopFlag::listen().map_err(|error| Error::state(format!("cannot listen for signals: {error}")))?;
     let membership = Arc::new(membership);
     let known = fleet::Known { stages, row, version };
     let around =
-        fleet::Around { remote, broker: broker.clone(), membership: Arc::clone(&membership), client };
+        fleet::Around { remote, copy, broker: broker.clone(), membership: Arc::clone(&membership), client };
     let mut fleet = Fleet::new(job, config, cluster, known, around)?;
     let result = fleet.run(&stop).await;
     *counters = fleet.counters().await;

@@ -12,6 +12,7 @@ use std::path::Path;
 
 use streams_core::error::StateError;
 use streams_core::store::Store;
+use streams_core::store::local::LocalCommits;
 
 /// Which store keeps a state directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,23 +67,33 @@ impl Kind {
     }
 }
 
+/// Opens the store in the directory `dir` as the copy of a remote store, which commits in two steps.
+///
+/// # Errors
+/// As [`open`], and where this kind of store cannot do that.
+#[cfg_attr(not(feature = "rocksdb"), expect(unused_variables, reason = "no other store keeps copies"))]
+pub fn open_copy(dir: &Path, kind: Kind) -> Result<Box<dyn LocalCommits>, StateError> {
+    match kind {
+        #[cfg(feature = "rocksdb")]
+        Kind::Rocksdb => {
+            is_kept_by(dir, kind)?;
+            Ok(Box::new(rocksdb::RocksStore::open(dir, rocksdb::RocksOptions::default())?))
+        }
+        other => Err(StateError::Store(format!(
+            "the copy of a remote store is kept by RocksDB, not by {}; add --store rocksdb to a program that was \
+             built with the feature `rocksdb`, or leave --state out: then there is no copy",
+            other.name()
+        ))),
+    }
+}
+
 /// Opens the store in the directory `dir`, which is created if missing.
 ///
 /// # Errors
 /// When the directory is kept by another store, when the build does not have this one, or as the store's own
 /// `open`.
 pub fn open(dir: &Path, kind: Kind) -> Result<Box<dyn Store>, StateError> {
-    if let Some(other) =
-        Kind::ALL.into_iter().find(|other| *other != kind && dir.join(other.entry()).exists())
-    {
-        return Err(StateError::Mismatch(format!(
-            "state directory `{}` is kept by the store {other}, not by {kind}; add --store {other}, or give the \
-             job another directory",
-            dir.display(),
-            other = other.name(),
-            kind = kind.name()
-        )));
-    }
+    is_kept_by(dir, kind)?;
     match kind {
         #[cfg(feature = "redb")]
         Kind::Redb => Ok(Box::new(redb::RedbStore::open(dir)?)),
@@ -94,6 +105,21 @@ pub fn open(dir: &Path, kind: Kind) -> Result<Box<dyn Store>, StateError> {
              run it without a state directory",
             dir.display(),
             missing.name()
+        ))),
+    }
+}
+
+/// Refuses a directory that another kind of store keeps.
+fn is_kept_by(dir: &Path, kind: Kind) -> Result<(), StateError> {
+    let other = Kind::ALL.into_iter().find(|other| *other != kind && dir.join(other.entry()).exists());
+    match other {
+        None => Ok(()),
+        Some(other) => Err(StateError::Mismatch(format!(
+            "state directory `{}` is kept by the store {other}, not by {kind}; add --store {other}, or give the \
+             job another directory",
+            dir.display(),
+            other = other.name(),
+            kind = kind.name()
         ))),
     }
 }

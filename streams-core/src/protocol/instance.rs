@@ -216,6 +216,12 @@ impl Instance {
         }
     }
 
+    /// Whether the split is this instance's by the list that it believes.
+    #[must_use]
+    pub fn wants(&self, split: Split) -> bool {
+        self.owners.get(&split) == Some(&self.me)
+    }
+
     /// Whether it has a worker for the split.
     #[must_use]
     pub fn holds(&self, split: Split) -> bool {

@@ -18,7 +18,7 @@ pub(crate) enum Verb {
 }
 
 /// Flags of `run` that every job has, with the form of their value.
-pub(crate) const RUN_FLAGS: [(&str, &str); 14] = [
+pub(crate) const RUN_FLAGS: [(&str, &str); 15] = [
     ("from", "[PORT=]URL"),
     ("to", "[PORT=]URL"),
     ("state", "DIR"),
@@ -31,6 +31,7 @@ pub(crate) const RUN_FLAGS: [(&str, &str); 14] = [
     ("namesrv", "HOST:PORT[,HOST:PORT]"),
     ("group", "NAME"),
     ("local-only", ""),
+    ("remote", "mysql://USER@HOST/DATABASE"),
     ("start", "earliest|latest|MS"),
     ("shuffle-queues", "N"),
 ];

@@ -40,7 +40,7 @@ pub(crate) fn run(
     around: &Surroundings<'_>,
     problems: &mut Vec<String>,
 ) -> RunConfig {
-    let cluster = super::cluster::config(topology, words, problems);
+    let cluster = super::cluster::config(topology, words, around, problems);
     let from = inputs(topology, words, around, cluster.is_some(), problems);
     let to = outputs(topology, words, cluster.is_some(), problems);
     let settings = settings(topology, words, around, problems);

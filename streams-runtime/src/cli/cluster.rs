@@ -3,7 +3,7 @@
 use streams_core::topology::Topology;
 
 use super::args::Words;
-use super::{ClusterConfig, RunConfig, StartPosition};
+use super::{ClusterConfig, RunConfig, StartPosition, Surroundings};
 use crate::deadletter::OnBad;
 use crate::url::Place;
 use crate::wording::nearest;
@@ -15,10 +15,11 @@ const MOST_QUEUES: u16 = 1_024;
 pub(crate) fn config(
     topology: &Topology,
     words: &Words,
+    around: &Surroundings<'_>,
     problems: &mut Vec<String>,
 ) -> Option<ClusterConfig> {
     let Some(namesrv) = words.flags.get("namesrv") else {
-        for flag in ["group", "local-only", "start", "shuffle-queues"] {
+        for flag in ["group", "local-only", "remote", "start", "shuffle-queues"] {
             if words.flags.contains_key(flag) {
                 problems.push(format!("--{flag}: is for a run on Apache RocketMQ; add --namesrv HOST:9876"));
             }
@@ -32,17 +33,34 @@ pub(crate) fn config(
         );
     }
     let local_only = words.flags.contains_key("local-only");
-    if !local_only && words.flags.contains_key("state") {
+    let remote = words.flags.get("remote");
+    if !local_only && remote.is_none() && words.flags.contains_key("state") {
         problems.push(
-            "--state: with --namesrv a directory keeps the state of one instance; add --local-only, or leave --state out"
+            "--state: with --namesrv a directory keeps the state of one instance, or a copy of what instances share; add --local-only or --remote, or leave --state out"
                 .to_owned(),
         );
     }
+    if local_only && remote.is_some() {
+        problems.push("--remote: with --local-only nothing is shared; leave one of them out".to_owned());
+    }
+    #[cfg(not(feature = "mysql"))]
+    if remote.is_some() {
+        problems.push(
+            "--remote: this program was built without it; build it with the feature `mysql`".to_owned(),
+        );
+    }
+    #[cfg(feature = "mysql")]
+    let remote = remote.and_then(|text| {
+        let address = crate::remote::mysql::Address::parse(text, around.env);
+        address.map_err(|why| problems.push(format!("--remote: {why}"))).ok()
+    });
     Some(ClusterConfig {
         namesrv: namesrv.split([',', ';']).map(|address| address.trim().to_owned()).collect(),
         group: words.flags.get("group").cloned().unwrap_or_else(|| topology.job.to_owned()),
         start: start(words, problems),
         local_only,
+        #[cfg(feature = "mysql")]
+        remote,
         shuffle_queues: shuffle_queues(words, problems),
     })
 }

@@ -151,6 +151,11 @@ fn brokers(out: &mut String) {
         "--local-only",
         "keep state on this machine alone: with --state DIR on its disk, else in memory",
     );
+    entry(
+        out,
+        "--remote mysql://USER@HOST/DATABASE",
+        "keep state in MySQL or MariaDB, so that instances can share the job and take each other's queues over; with --state DIR --store rocksdb each keeps a copy; the password is in STREAMS_MYSQL_PASSWORD, or in the file that STREAMS_MYSQL_PASSWORD_FILE names",
+    );
     entry(out, "--group NAME", "the group, which names the shuffle topics too [default: the job's name]");
     entry(
         out,

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use streams_core::error::StateError;
 use streams_core::protocol::assign::Member;
 use streams_core::protocol::ids::{Split, Stage, Target, Token, Topic};
 use streams_core::protocol::instance::{Holder, Instance, Patience};
@@ -17,6 +18,7 @@ use streams_core::store::backing::Row;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::AbortHandle;
 
+use super::copy::{Copied, LocalCopy};
 use super::fingerprint;
 use super::io::{Polled, Settler};
 use super::remote::{Failure, Remote};
@@ -82,8 +84,10 @@ enum What {
     Raised(Result<Option<Token>, Failure>),
     Row(Result<Option<(u64, Snapshot)>, Failure>),
     Rows,
-    Loaded,
-    Paged(Result<(Vec<Row>, bool), Failure>),
+    /// A step of the local copy.
+    Copied(Result<Copied, StateError>),
+    Loaded(Token),
+    Paged(Result<Option<(Vec<Row>, bool)>, Failure>),
     Observed(Result<(Token, u64), Failure>),
     RolledBack,
     Resolved(Result<u64, Failure>),
@@ -108,6 +112,8 @@ enum What {
 struct Run {
     worker: Worker,
     life: u64,
+    /// Once it has been raised.
+    token: Option<Token>,
     /// The id of the last message that was read, with the offset behind it.
     known: Option<(u64, u64)>,
     /// The pull under way, which may wait for messages.
@@ -129,6 +135,7 @@ pub(super) struct Known {
 /// What the instance works with.
 pub(super) struct Around {
     pub(super) remote: Remote,
+    pub(super) copy: Option<LocalCopy>,
     pub(super) broker: Broker,
     pub(super) membership: Arc<Membership>,
     /// Its own name in the group.
@@ -143,6 +150,8 @@ pub(super) struct Fleet {
     /// The version of the job's record.
     version: u64,
     remote: Remote,
+    /// Of the rows of its splits, beside a remote store.
+    copy: Option<LocalCopy>,
     broker: Broker,
     membership: Arc<Membership>,
     client: Member,
@@ -190,7 +199,7 @@ impl Fleet {
         }
         let (teller, notes) = unbounded_channel();
         let Known { stages, row, version } = known;
-        let Around { remote, broker, membership, client } = around;
+        let Around { remote, copy, broker, membership, client } = around;
         Ok(Self {
             fingerprint: fingerprint(&job, config)?,
             letters: Letters::open(config.on_bad, config.dead_letter.as_deref())?,
@@ -201,6 +210,7 @@ impl Fleet {
             row,
             version,
             remote,
+            copy,
             broker,
             membership,
             instance: Instance::new(client.clone(), Patience::default()),
@@ -233,6 +243,7 @@ impl Fleet {
         let mut looks = every(LOOK);
         let mut refreshes = every(REFRESH);
         let mut watches = every(WATCH);
+        let mut beats = every(BEAT);
         let mut signals = every(Duration::from_millis(50));
         loop {
             while let Some(note) = self.ready.pop_front() {
@@ -254,6 +265,7 @@ impl Fleet {
                 }
                 _ = looks.tick(), if !self.looking => self.look(),
                 _ = watches.tick() => self.watch(),
+                _ = beats.tick() => self.beat(),
                 _ = refreshes.tick() => {
                     let remote = self.remote.clone();
                     // It is tried again long before it is needed.
@@ -276,7 +288,7 @@ impl Fleet {
 
     /// Asks the splits that have something to commit for a checkpoint.
     fn checkpoint(&mut self) -> Result<(), Error> {
-        let is_watched = self.remote.is_shared();
+        let is_watched = self.remote.beats_by_commits();
         let mut due = Vec::new();
         for (split, run) in &mut self.runs {
             if run.worker.has_news() || (is_watched && run.last_checkpoint.elapsed() >= BEAT) {
@@ -285,6 +297,14 @@ impl Fleet {
             }
         }
         due.into_iter().try_for_each(|split| self.tell(split, Event::CheckPoint))
+    }
+
+    /// Tells those who watch that the owner of these splits lives.
+    fn beat(&self) {
+        let owned = self.runs.iter().filter_map(|(split, run)| Some((*split, run.token?)));
+        let (owned, remote): (Vec<_>, _) = (owned.collect(), self.remote.clone());
+        // The next one tells it too; who has lost a split learns it from his next commit.
+        tokio::spawn(async move { remote.beat(&owned).await });
     }
 
     fn take(&mut self, split: Split) -> Result<(), Error> {
@@ -297,6 +317,7 @@ impl Fleet {
         let run = Run {
             worker,
             life,
+            token: None,
             known: None,
             pull: None,
             pulls: 0,
@@ -383,6 +404,10 @@ impl Fleet {
         self.runs.remove(&split);
         let now_ms = self.now_ms();
         let is_shared = self.remote.is_shared();
+        // A copy of what is another instance's now is of no use here; the next start may find its own again.
+        if let Some(copy) = self.copy.as_ref().filter(|_| !self.leaving) {
+            copy.forget(split);
+        }
         let text = match &why {
             Stop::Released => {
                 self.instance.stopped(split, &why, now_ms);

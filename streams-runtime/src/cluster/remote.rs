@@ -1,7 +1,7 @@
 //! Where the truth about splits is: their owners, snapshots and rows, and the record of the job.
 //!
-//! One of them, chosen by the command line: the instance's own store, which no other can read; or a topic. All give
-//! the same answers to the same questions, which are those of the protocol's worker.
+//! One of them, chosen by the command line: the instance's own store, which no other can read; a topic; a database.
+//! All give the same answers to the same questions, which are those of the protocol's worker.
 
 use std::collections::BTreeSet;
 
@@ -14,9 +14,19 @@ use streams_core::store::Store as _;
 use streams_core::store::backing::{Backing, Row};
 
 use super::log::Log;
+#[cfg(feature = "mysql")]
+use super::random_number;
 use super::rows::SplitRows;
 use crate::error::{Error, ErrorKind};
+#[cfg(feature = "mysql")]
+use crate::remote::mysql::Mysql;
 use crate::rocketmq;
+
+/// A page of the background load has so many rows, and so many bytes, at the most.
+#[cfg(feature = "mysql")]
+const PAGE_ROWS: usize = 5_000;
+#[cfg(feature = "mysql")]
+const PAGE_BYTES: usize = 1 << 20;
 
 /// Why a question has no answer.
 #[derive(Debug)]
@@ -38,6 +48,16 @@ impl From<rocketmq::Error> for Failure {
     }
 }
 
+#[cfg(feature = "mysql")]
+impl From<crate::remote::Failure> for Failure {
+    fn from(failure: crate::remote::Failure) -> Self {
+        match failure {
+            crate::remote::Failure::Away(text) => Self::Away(text),
+            crate::remote::Failure::Fatal(text) => Self::Fatal(Error::state(text)),
+        }
+    }
+}
+
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Self::Fatal(error)
@@ -51,6 +71,17 @@ pub(super) enum Remote {
     Own(SplitRows),
     /// In a topic.
     Log(Log),
+    /// In a database; whether the instance keeps a copy of the rows.
+    #[cfg(feature = "mysql")]
+    Mysql(Mysql, Copies),
+}
+
+/// Whether the instance keeps a copy of remote rows.
+#[cfg(feature = "mysql")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Copies {
+    No,
+    OnDisk,
 }
 
 impl Remote {
@@ -64,14 +95,20 @@ impl Remote {
         match self {
             Self::Own(_) => RowsIn::Local,
             Self::Log(_) => RowsIn::Remote,
+            #[cfg(feature = "mysql")]
+            Self::Mysql(_, Copies::No) => RowsIn::Remote,
+            #[cfg(feature = "mysql")]
+            Self::Mysql(_, Copies::OnDisk) => RowsIn::RemoteAndCopy,
         }
     }
 
     /// Who is told of when it is away.
-    pub(super) fn name(&self) -> &'static str {
+    pub(super) fn name(&self) -> &str {
         match self {
             Self::Own(_) => "the state",
             Self::Log(_) => "the broker of the state's topic",
+            #[cfg(feature = "mysql")]
+            Self::Mysql(mysql, _) => mysql.place(),
         }
     }
 
@@ -80,6 +117,8 @@ impl Remote {
         match self {
             Self::Own(rows) => Ok(rows.job()?),
             Self::Log(log) => log.job().await,
+            #[cfg(feature = "mysql")]
+            Self::Mysql(mysql, _) => Ok(mysql.job().await?),
         }
     }
 
@@ -88,6 +127,8 @@ impl Remote {
         match self {
             Self::Own(rows) => Ok(rows.put_job(before, bytes)?),
             Self::Log(log) => log.put_job(before, bytes).await,
+            #[cfg(feature = "mysql")]
+            Self::Mysql(mysql, _) => Ok(mysql.put_job((before > 0).then_some(before), bytes).await?),
         }
     }
 
@@ -96,6 +137,8 @@ impl Remote {
         match self {
             Self::Own(_) => Ok(()),
             Self::Log(log) => log.repeat_job().await,
+            #[cfg(feature = "mysql")]
+            Self::Mysql(..) => Ok(()),
         }
     }
 
@@ -104,6 +147,8 @@ impl Remote {
         match self {
             Self::Own(_) => Ok(()),
             Self::Log(log) => log.widen(n_queues).await,
+            #[cfg(feature = "mysql")]
+            Self::Mysql(..) => Ok(()),
         }
     }
 
@@ -112,6 +157,8 @@ impl Remote {
         match self {
             Self::Own(rows) => Ok(rows.raise(split, fingerprint)?),
             Self::Log(log) => log.raise(split, fingerprint).await,
+            #[cfg(feature = "mysql")]
+            Self::Mysql(mysql, _) => Ok(mysql.raise(split, fingerprint, random_number()).await?),
         }
     }
 
@@ -120,6 +167,8 @@ impl Remote {
         match self {
             Self::Own(rows) => Ok(rows.read(split)?),
             Self::Log(log) => log.read_row(split),
+            #[cfg(feature = "mysql")]
+            Self::Mysql(mysql, _) => Ok(mysql.read(split).await?),
         }
     }
 
@@ -129,6 +178,8 @@ impl Remote {
         match self {
             Self::Own(rows) => Ok(rows.observe(split)),
             Self::Log(log) => Ok(log.look_again(split).await?.unwrap_or(NOBODY)),
+            #[cfg(feature = "mysql")]
+            Self::Mysql(mysql, _) => Ok(mysql.observe(split).await?),
         }
     }
 
@@ -138,6 +189,8 @@ impl Remote {
             // Whoever had it had this directory, which is one process's at a time.
             Self::Own(_) => Ok(None),
             Self::Log(log) => log.observe(split).await,
+            #[cfg(feature = "mysql")]
+            Self::Mysql(mysql, _) => Ok(mysql.holder(split).await?),
         }
     }
 
@@ -160,19 +213,31 @@ impl Remote {
                 }
             }
             Self::Log(log) => log.commit(split, stand, &snapshot, &delta, clean).await,
+            #[cfg(feature = "mysql")]
+            Self::Mysql(mysql, _) => Ok(mysql.commit(split, stand, &snapshot, &delta, clean).await?),
         }
     }
 
     /// The rows of a split that this instance has taken, to be read when they are needed.
-    pub(super) fn backing(&self, split: Split) -> Box<dyn Backing> {
+    #[cfg_attr(not(feature = "mysql"), expect(unused_variables, reason = "a log is read by its owner alone"))]
+    pub(super) fn backing(&self, split: Split, token: Token) -> Box<dyn Backing> {
         match self {
             Self::Own(_) => unreachable!("rows of the instance's own store are read at once"),
             Self::Log(log) => Box::new(log.rows(split)),
+            #[cfg(feature = "mysql")]
+            Self::Mysql(mysql, _) => mysql.backing(split, token),
         }
     }
 
-    /// The rows behind `after`, and whether there are more behind these.
-    pub(super) async fn page(&self, split: Split, after: &[u8]) -> Result<(Vec<Row>, bool), Failure> {
+    /// The rows behind `after`, and whether there are more behind these; none where the token does not stand any
+    /// more.
+    #[cfg_attr(not(feature = "mysql"), expect(unused_variables, reason = "a log is read by its owner alone"))]
+    pub(super) async fn page(
+        &self,
+        split: Split,
+        token: Token,
+        after: &[u8],
+    ) -> Result<Option<(Vec<Row>, bool)>, Failure> {
         match self {
             Self::Own(_) => unreachable!("rows of the instance's own store are read at once"),
             Self::Log(log) => {
@@ -184,9 +249,29 @@ impl Remote {
                     Ok(())
                 });
                 read.map_err(Error::state)?;
-                Ok((page, false))
+                Ok(Some((page, false)))
+            }
+            #[cfg(feature = "mysql")]
+            Self::Mysql(mysql, _) => {
+                let page = mysql.page(split, token, after, PAGE_ROWS, PAGE_BYTES).await?;
+                Ok(page.map(|page| (page.rows, page.more)))
             }
         }
+    }
+
+    /// Says that the owners of these splits live; whether that was told. A log has no beats: its owners commit.
+    #[cfg_attr(not(feature = "mysql"), expect(unused_variables, reason = "only a database has beats"))]
+    pub(super) async fn beat(&self, owned: &[(Split, Token)]) -> bool {
+        match self {
+            Self::Own(_) | Self::Log(_) => false,
+            #[cfg(feature = "mysql")]
+            Self::Mysql(mysql, _) => mysql.heartbeat(owned).await.is_ok(),
+        }
+    }
+
+    /// Whether an owner that has nothing to commit commits all the same, to show that it lives.
+    pub(super) fn beats_by_commits(&self) -> bool {
+        matches!(self, Self::Log(_))
     }
 
     /// The last snapshots of `splits`.
@@ -203,6 +288,8 @@ impl Remote {
                 }
                 Ok(found)
             }
+            #[cfg(feature = "mysql")]
+            Self::Mysql(mysql, _) => Ok(mysql.snapshots().await?),
         }
     }
 }

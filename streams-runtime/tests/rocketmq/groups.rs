@@ -14,20 +14,25 @@ use crate::program::flows;
 const PORTION: usize = 50;
 
 /// What an instance says, with the time of each line.
-type Said = Arc<Mutex<Vec<(Instant, String)>>>;
+pub(crate) type Said = Arc<Mutex<Vec<(Instant, String)>>>;
 
 /// An instance that keeps what it says.
-struct Instance {
-    job: Job,
-    said: Said,
+pub(crate) struct Instance {
+    pub(crate) job: Job,
+    pub(crate) said: Said,
 }
 
 impl Fleet {
     /// Starts one more instance of the group.
     fn join(&self) -> Instance {
+        self.join_with("")
+    }
+
+    /// Starts one more instance with these words.
+    pub(crate) fn join_with(&self, more: &str) -> Instance {
         let Self { input, output, group, namesrv, .. } = self;
         let words = format!(
-            "run --namesrv {namesrv} --group {group} --from topic:{input} --to topic:{output} --checkpoint-interval 200ms"
+            "run --namesrv {namesrv} --group {group} --from topic:{input} --to topic:{output} --checkpoint-interval 200ms {more}"
         );
         let mut child =
             self.place.command(&words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -45,13 +50,13 @@ impl Fleet {
 
 impl Instance {
     /// When it said such a line, for the `n`th time since `since`.
-    fn when(&self, since: Instant, text: &str, n: usize) -> Option<Duration> {
+    pub(crate) fn when(&self, since: Instant, text: &str, n: usize) -> Option<Duration> {
         let said = self.said.lock().unwrap();
         let mut found = said.iter().filter(|(at, line)| *at >= since && line.contains(text));
         found.nth(n - 1).map(|(at, _)| *at - since)
     }
 
-    async fn hears(&self, since: Instant, text: &str, n: usize) -> Duration {
+    pub(crate) async fn hears(&self, since: Instant, text: &str, n: usize) -> Duration {
         eventually(text, async || self.when(since, text, n), Option::is_some).await.unwrap()
     }
 }

@@ -66,7 +66,7 @@ impl Fleet {
     }
 
     /// Moves event time of every queue behind all windows.
-    async fn close(&self) {
+    pub(crate) async fn close(&self) {
         let last = r#"{"host":"last","out_flow":1,"at":9000000000000}"#;
         for id in self.broker.queues(&self.input).await.unwrap().write {
             store(&self.broker, &self.input, &id, &[plain(last)]).await;

@@ -18,6 +18,8 @@ mod outage;
 mod program;
 mod reading;
 mod sending;
+#[cfg(feature = "mysql")]
+mod shared;
 mod topics;
 
 use std::hash::{BuildHasher as _, RandomState};

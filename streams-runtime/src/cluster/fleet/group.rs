@@ -92,6 +92,11 @@ impl Fleet {
         };
         let mut orders = Vec::new();
         self.instance.group(self.group.list, members, &self.group.splits, &mut orders);
+        // What an earlier run has left here of others' splits.
+        if let Some(copy) = &self.copy {
+            let others = self.group.splits.iter().filter(|split| !self.instance.wants(**split));
+            others.filter(|split| !self.runs.contains_key(split)).for_each(|split| copy.forget(*split));
+        }
         self.obey(orders)?;
         self.watch();
         Ok(())

@@ -3,6 +3,7 @@
 use streams_core::protocol::worker::{CommitOutcome, Event, Failed, LocalDone, Poll};
 
 use super::{Fleet, Lane, Note, What};
+use crate::cluster::copy::Copied;
 use crate::cluster::io::Polled;
 use crate::cluster::remote::Remote;
 use crate::error::Error;
@@ -22,7 +23,12 @@ impl Fleet {
         }
         match what {
             What::Raised(result) => match self.settle((split, begun), Lane::State, result)? {
-                Some(Some(token)) => self.tell(split, Event::Raised(token)),
+                Some(Some(token)) => {
+                    if let Some(run) = self.runs.get_mut(&split) {
+                        run.token = Some(token);
+                    }
+                    self.tell(split, Event::Raised(token))
+                }
                 Some(None) => self.tell(split, Event::Refused),
                 None => self.tell(split, Event::Failed(Failed::Raise)),
             },
@@ -30,6 +36,17 @@ impl Fleet {
                 Some(row) => self.tell(split, Event::Row(row)),
                 None => self.tell(split, Event::Failed(Failed::Read)),
             },
+            What::Copied(result) => match result.map_err(Error::state)? {
+                Copied::Marks(marks) => self.tell(split, Event::Local(LocalDone::Marks(marks))),
+                Copied::Done => self.tell(split, Event::Local(LocalDone::Done)),
+            },
+            What::Rows if self.copy.is_some() => {
+                let Some(copy) = self.copy.take() else { return Ok(()) };
+                // Order: as below.
+                let actions = copy.with_store(|store| self.step(split, Event::Local(LocalDone::Rows(store))));
+                self.copy = Some(copy);
+                self.perform_all(split, actions?)
+            }
             What::Rows => {
                 let Remote::Own(rows) = self.remote.clone() else { return Ok(()) };
                 // Order: the store is free again before the actions begin, some of which write to it.
@@ -37,12 +54,13 @@ impl Fleet {
                     rows.with_store(|store| self.step(split, Event::Local(LocalDone::Rows(store))))?;
                 self.perform_all(split, actions)
             }
-            What::Loaded => {
-                let backing = self.remote.backing(split);
+            What::Loaded(token) => {
+                let backing = self.remote.backing(split, token);
                 self.tell(split, Event::Loaded(backing))
             }
             What::Paged(result) => match self.settle((split, begun), Lane::State, result)? {
-                Some((rows, more)) => self.tell(split, Event::Paged { rows: &rows, more }),
+                Some(Some((rows, more))) => self.tell(split, Event::Paged { rows: &rows, more }),
+                Some(None) => self.tell(split, Event::Fenced),
                 None => self.tell(split, Event::Failed(Failed::Page)),
             },
             What::Observed(result) => match self.settle((split, begun), Lane::State, result)? {

@@ -41,12 +41,23 @@ impl Fleet {
                 self.begin(split, Lane::State, async move { What::Observed(remote.observe(split).await) });
             }
             Action::Rollback => self.at_once(split, What::RolledBack),
-            Action::Load { .. } => self.at_once(split, What::Loaded),
-            Action::Page { after, .. } => {
-                self.begin(split, Lane::State, async move { What::Paged(remote.page(split, &after).await) })
+            Action::Load { token } => self.at_once(split, What::Loaded(token)),
+            Action::Page { token, after } => {
+                self.begin(
+                    split,
+                    Lane::State,
+                    async move { What::Paged(remote.page(split, token, &after).await) },
+                )
             }
             Action::Local(Local::Rows) => self.at_once(split, What::Rows),
-            Action::Local(_) => unreachable!("there is no copy of a remote store"),
+            Action::Local(step) => {
+                let copy = self.copy.as_ref().expect("a worker that has a copy was made beside one");
+                let (life, begun, teller) = (run.life, Instant::now(), self.teller.clone());
+                copy.step(split, step, move |done| {
+                    // The loop has ended where nobody listens.
+                    let _ = teller.send(Note { split, life, begun, what: What::Copied(done) });
+                });
+            }
             Action::Resolve { original } => {
                 let Some(source) = self.source(split) else { return Ok(()) };
                 let (broker, cluster) = (self.broker.clone(), self.cluster.clone());
