@@ -35,6 +35,39 @@ pub struct OutputBatch {
     pub bytes: Vec<u8>,
     /// The first value that could not be encoded.
     pub error: Option<String>,
+    /// In the sharded layout alone, by record: the bytes are then the text of the key and the record, without a
+    /// line break.
+    pub addresses: Vec<Address>,
+}
+
+/// Where one record of an [`OutputBatch`] ends, and where it belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Address {
+    /// The hash of its key, by which its queue is chosen; none without a key.
+    pub hash: Option<u64>,
+    /// How many of its bytes are the text of its key.
+    pub key_len: usize,
+    /// The end of its bytes.
+    pub end: usize,
+}
+
+impl OutputBatch {
+    /// Each record with its address; its bytes begin with the text of its key.
+    pub fn addressed(&self) -> impl Iterator<Item = (Address, &[u8])> {
+        self.addresses.iter().scan(0, |start, address| {
+            let bytes = self.bytes.get(*start..address.end)?;
+            *start = address.end;
+            Some((*address, bytes))
+        })
+    }
+
+    /// Empties it, and keeps its memory.
+    pub fn clear(&mut self) {
+        self.records = 0;
+        self.bytes.clear();
+        self.addresses.clear();
+        self.error = None;
+    }
 }
 
 /// Records on their way through one shuffle to one machine: typed inside, opaque to the driver, which only

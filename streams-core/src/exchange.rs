@@ -1,8 +1,9 @@
 //! A shuffle between machines: the writing end of one stage, the reading end of the next.
 //!
 //! Inside one process records travel as they are ([`outbox`]); through a topic they are encoded
-//! ([`letterbox`]). The reading end takes both.
+//! ([`letterbox`]). The reading end takes both. [`addressed`] is the end of an output whose results go to queues.
 
+pub mod addressed;
 pub mod letterbox;
 pub mod outbox;
 

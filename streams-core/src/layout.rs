@@ -5,10 +5,12 @@ use std::marker::PhantomData;
 
 use crate::context::Context;
 use crate::exchange::ExchangeEntry;
+use crate::exchange::addressed::Addressed;
 use crate::exchange::letterbox::Letterbox;
 use crate::exchange::outbox::Outbox;
-use crate::key::{Key, Shuffled};
+use crate::key::{Key, PortKey, Shuffled};
 use crate::machine::Entry;
+use crate::ports::{End, Plain, Sink};
 use crate::push::Push;
 use crate::record::Rec;
 
@@ -18,6 +20,12 @@ pub trait Layout: Sized + Send + 'static {
     type Border<K: Key, T: Shuffled, C: Context, N: Push<Rec<K, T>, C> + Send + 'static>: Push<Rec<K, T>, C>
         + Send
         + 'static;
+
+    /// The end of an output port.
+    type End<K: PortKey, T: 'static, S: Sink<T>>: End<K, T>;
+
+    /// Builds the end of the output port of this name.
+    fn end<K: PortKey, T: 'static, S: Sink<T>>(port: &'static str, sink: S) -> Self::End<K, T, S>;
 
     /// Builds a border in front of `next`. `lift` makes an entry of the machine out of `next`, for layouts in
     /// which it is one: a node deep inside unions sees only the inner part of the machine's context.
@@ -74,6 +82,11 @@ pub struct Fused;
 
 impl Layout for Fused {
     type Border<K: Key, T: Shuffled, C: Context, N: Push<Rec<K, T>, C> + Send + 'static> = N;
+    type End<K: PortKey, T: 'static, S: Sink<T>> = Plain<S>;
+
+    fn end<K: PortKey, T: 'static, S: Sink<T>>(_port: &'static str, sink: S) -> Plain<S> {
+        Plain(sink)
+    }
 
     fn border<K, T, C, I, N, E>(
         _assembly: &mut Assembly<Self, C>,
@@ -103,6 +116,11 @@ pub struct Exchanged {
 
 impl Layout for Exchanged {
     type Border<K: Key, T: Shuffled, C: Context, N: Push<Rec<K, T>, C> + Send + 'static> = Outbox<K, T>;
+    type End<K: PortKey, T: 'static, S: Sink<T>> = Plain<S>;
+
+    fn end<K: PortKey, T: 'static, S: Sink<T>>(_port: &'static str, sink: S) -> Plain<S> {
+        Plain(sink)
+    }
 
     fn border<K, T, C, I, N, E>(
         assembly: &mut Assembly<Self, C>,
@@ -134,6 +152,11 @@ pub struct Sharded {
 
 impl Layout for Sharded {
     type Border<K: Key, T: Shuffled, C: Context, N: Push<Rec<K, T>, C> + Send + 'static> = Letterbox<K, T>;
+    type End<K: PortKey, T: 'static, S: Sink<T>> = Addressed<S>;
+
+    fn end<K: PortKey, T: 'static, S: Sink<T>>(port: &'static str, sink: S) -> Addressed<S> {
+        Addressed::new(port, sink)
+    }
 
     fn border<K, T, C, I, N, E>(
         assembly: &mut Assembly<Self, C>,

@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use crate::chain::Chain;
 use crate::context::Context;
 use crate::error::BuildError;
+use crate::key::PortKey;
 use crate::layout::{Assembly, Layout, Queue};
 use crate::machine::{Assembled, Built, Entry, SourceEntry};
 use crate::ports::{Input, Output, Ports, Source};
@@ -160,12 +161,13 @@ impl<L: Layout, P: Ports, C: Context> Wiring<L, P, C> {
         &mut self,
         outlet: Outlet<S>,
         stream: Stream<T, K, Tm, W, O, H>,
-    ) -> Chain<O, ToPort<P::Sink<T>>, H>
+    ) -> Chain<O, ToPort<L::End<K, T, P::Sink<T>>>, H>
     where
+        K: PortKey,
         T: Output + Returned<S>,
     {
         let Outlet { index, name, .. } = outlet;
-        stream.close().connect(ToPort { index, sink: self.ports.sink(index, name) })
+        stream.close().connect(ToPort { index, end: L::end(name, self.ports.sink(index, name)) })
     }
 
     /// The border between two stages; see [`Layout::border`].

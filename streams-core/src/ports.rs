@@ -3,7 +3,9 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::context::Cx;
 use crate::effects::OutputBatch;
+use crate::record::Rec;
 
 /// What can come in through a port.
 #[diagnostic::on_unimplemented(
@@ -39,8 +41,34 @@ pub trait Sink<T>: Send + 'static {
     /// One result with its event time in ms.
     fn accept(&mut self, ts: i64, value: T);
 
-    /// Moves what has gathered into `out`; a sink that delivers elsewhere leaves it empty.
+    /// Moves what has gathered behind what is in `out`, a line break behind each result; a sink that delivers
+    /// elsewhere leaves it as it is.
     fn drain(&mut self, out: &mut OutputBatch);
+}
+
+/// What stands between the last operator and the sink of an output port; see [`crate::layout::Layout::End`].
+pub trait End<K, T>: Send + 'static {
+    /// One result.
+    fn accept(&mut self, result: Rec<K, T>, cx: &mut Cx);
+
+    /// Moves what has gathered into `out`.
+    fn drain(&mut self, out: &mut OutputBatch);
+}
+
+/// A sink as it is: what a result's key is makes no difference.
+#[derive(Debug)]
+pub struct Plain<S>(pub(crate) S);
+
+impl<K, T, S: Sink<T>> End<K, T> for Plain<S> {
+    #[inline(always)]
+    fn accept(&mut self, result: Rec<K, T>, _cx: &mut Cx) {
+        self.0.accept(result.ts, result.val);
+    }
+
+    #[inline]
+    fn drain(&mut self, out: &mut OutputBatch) {
+        self.0.drain(out);
+    }
 }
 
 /// A family of sources and sinks, one for each type of port.

@@ -1,22 +1,22 @@
 //! The ends of a chain: ports, fan-out, and the ways into what several chains share.
 
 use crate::context::Context;
-use crate::ports::Sink;
+use crate::ports::End;
 use crate::push::{Push, System};
 use crate::record::Rec;
 
-/// Gives each result to the sink of an output port.
+/// Gives each result to the end of an output port.
 #[derive(Debug)]
-pub struct ToPort<S> {
+pub struct ToPort<E> {
     pub(crate) index: usize,
-    pub(crate) sink: S,
+    pub(crate) end: E,
 }
 
 #[diagnostic::do_not_recommend]
-impl<K, T, S: Sink<T>, C: Context> Push<Rec<K, T>, C> for ToPort<S> {
+impl<K, T, E: End<K, T>, C: Context> Push<Rec<K, T>, C> for ToPort<E> {
     #[inline(always)]
-    fn push(&mut self, record: Rec<K, T>, _cx: &mut C) {
-        self.sink.accept(record.ts, record.val);
+    fn push(&mut self, record: Rec<K, T>, cx: &mut C) {
+        self.end.accept(record, cx.base());
     }
 
     #[inline(always)]
@@ -25,7 +25,7 @@ impl<K, T, S: Sink<T>, C: Context> Push<Rec<K, T>, C> for ToPort<S> {
     #[inline]
     fn system(&mut self, message: &mut System<'_>, _cx: &mut C) {
         match message {
-            System::Drain(effects) => self.sink.drain(effects.output(self.index)),
+            System::Drain(effects) => self.end.drain(effects.output(self.index)),
             System::Reach(reach) => {
                 reach.outputs.insert(self.index);
             }

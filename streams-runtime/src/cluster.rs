@@ -227,7 +227,8 @@ fn fingerprint(job: &JobHandle, config: &RunConfig) -> Result<u64, Error> {
     let program = program.map_err(|error| {
         Error::usage(format!("this program cannot be read, to tell it from other builds: {error}"))
     })?;
-    let formats: Vec<_> = config.from.iter().chain(&config.to).map(crate::url::Url::format).collect();
+    let urls = config.from.iter().chain(&config.to);
+    let formats: Vec<_> = urls.map(|url| (url.format(), url.tags())).collect();
     let (tokens, program) = (job.topology.fingerprint, xxh3_64(&program));
     Ok(xxh3_64(format!("{tokens} {program} {:?} {formats:?}", config.settings).as_bytes()))
 }

@@ -1,4 +1,5 @@
-//! The addresses of inputs and outputs: `file:PATH[?format=json|csv|lines]`, `stdin:`, `print:`.
+//! The addresses of inputs and outputs: `file:PATH[?format=json|csv|lines]`, `stdin:`, `print:`,
+//! `topic:NAME[?format=json|lines]`, and `&tag=A` on the way out.
 //!
 //! Reads and checks the text only; whether a file is there is asked by [`crate::cli`].
 
@@ -20,11 +21,12 @@ pub(crate) enum Place {
     Topic(String),
 }
 
-/// An address with the format asked for in it.
+/// An address with what was asked for behind its `?`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Url {
     place: Place,
     format: Option<Format>,
+    tags: Vec<String>,
     text: String,
 }
 
@@ -70,6 +72,11 @@ impl Url {
         self.format
     }
 
+    /// The one that messages get on the way out.
+    pub(crate) fn tags(&self) -> &[String] {
+        &self.tags
+    }
+
     /// As it was written.
     pub(crate) fn as_str(&self) -> &str {
         &self.text
@@ -77,12 +84,13 @@ impl Url {
 
     /// Standard output.
     pub(crate) fn print() -> Self {
-        Self { place: Place::Print, format: None, text: "print:".to_owned() }
+        Self { place: Place::Print, format: None, tags: Vec::new(), text: "print:".to_owned() }
     }
 
     /// The topic of this name.
     pub(crate) fn topic(name: &str) -> Self {
-        Self { place: Place::Topic(name.to_owned()), format: None, text: format!("topic:{name}") }
+        let place = Place::Topic(name.to_owned());
+        Self { place, format: None, tags: Vec::new(), text: format!("topic:{name}") }
     }
 
     /// Reads an address; an error says what to write instead.
@@ -90,9 +98,14 @@ impl Url {
         let Some((scheme, rest)) = text.split_once(':') else {
             return Err(format!("`{text}` is no URL; for a file write `file:{text}`"));
         };
-        let (rest, format) = match rest.rsplit_once('?') {
-            Some((path, query)) => (path, Some(query_format(query)?)),
-            None => (rest, None),
+        let mut asked = Options::default();
+        let rest = match rest.rsplit_once('?') {
+            Some((path, query)) => {
+                let takes_tags = (scheme == "topic").then_some(direction);
+                query.split('&').try_for_each(|option| asked.take(query, option, takes_tags))?;
+                path
+            }
+            None => rest,
         };
         let place = match (scheme, direction) {
             ("file", _) => Place::File(file_path(text, rest)?),
@@ -121,19 +134,55 @@ impl Url {
                 return Err(format!("unknown URL scheme `{scheme}:` in `{text}`{hint}"));
             }
         };
-        Ok(Self { place, format, text: text.to_owned() })
+        let Options { format, tags } = asked;
+        Ok(Self { place, format, tags, text: text.to_owned() })
     }
 }
 
-fn query_format(query: &str) -> Result<Format, String> {
-    let Some((key, value)) = query.split_once('=') else {
-        return Err(format!(
-            "`?{query}` is no option; write `?format=json`, `?format=csv` or `?format=lines`"
-        ));
-    };
-    if key != "format" {
-        return Err(format!("unknown option `{key}` in `?{query}`; there is `?format=json|csv|lines`"));
+/// What stands behind the `?`.
+#[derive(Default)]
+struct Options {
+    format: Option<Format>,
+    tags: Vec<String>,
+}
+
+impl Options {
+    /// Takes one option; `topic` says which way records go where the address is a topic.
+    fn take(&mut self, query: &str, option: &str, topic: Option<Direction>) -> Result<(), String> {
+        let Some((key, value)) = option.split_once('=') else {
+            return Err(format!(
+                "`?{option}` is no option; write `?format=json`, `?format=csv` or `?format=lines`"
+            ));
+        };
+        match (key, topic) {
+            ("format", _) => self.format = Some(format_named(value)?),
+            ("tag", Some(Direction::To)) => self.tags = vec![tag(value)?],
+            ("tag", Some(Direction::From)) => return Err(format!("`{option}` is for outputs")),
+            ("tag", None) => return Err(format!("`{option}`: only messages of a topic have tags")),
+            _ => {
+                let more = match topic {
+                    Some(Direction::To) => " and `?tag=NAME`",
+                    _ => "",
+                };
+                return Err(format!(
+                    "unknown option `{key}` in `?{query}`; there is `?format=json|csv|lines`{more}"
+                ));
+            }
+        }
+        Ok(())
     }
+}
+
+/// A tag as brokers and other consumers understand it.
+fn tag(text: &str) -> Result<String, String> {
+    let fits = |c: char| !c.is_whitespace() && !c.is_control() && c != '|';
+    if text.is_empty() || text == "*" || !text.chars().all(fits) {
+        return Err(format!("`{text}` is no tag; a tag is a word without white space and `|`"));
+    }
+    Ok(text.to_owned())
+}
+
+fn format_named(value: &str) -> Result<Format, String> {
     Format::named(value).ok_or_else(|| {
         let hint = nearest(value, Format::NAMES).map(|name| format!("; did you mean `{name}`?"));
         let hint = hint.unwrap_or_else(|| "; formats are `json`, `csv` and `lines`".to_owned());
@@ -221,6 +270,24 @@ mod tests {
             "unknown option `fmt` in `?fmt=json`; there is `?format=json|csv|lines`",
         );
         check("print:x", Direction::To, "`print:` takes nothing behind it, but has `x`");
+    }
+
+    #[test]
+    fn tags() {
+        let tags = |text, direction| Url::parse(text, direction).map(|url| url.tags().to_vec());
+        assert_eq!(tags("topic:t?format=json&tag=a", Direction::To), Ok(vec!["a".to_owned()]));
+        check("topic:t?tag=a", Direction::From, "`tag=a` is for outputs");
+        check("file:a?tag=b", Direction::To, "`tag=b`: only messages of a topic have tags");
+        check(
+            "topic:t?tag=a|b",
+            Direction::To,
+            "`a|b` is no tag; a tag is a word without white space and `|`",
+        );
+        check(
+            "topic:t?x=1",
+            Direction::To,
+            "unknown option `x` in `?x=1`; there is `?format=json|csv|lines` and `?tag=NAME`",
+        );
     }
 
     #[test]

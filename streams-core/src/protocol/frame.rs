@@ -31,7 +31,8 @@ pub struct Frame {
 /// One numbered item.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Item {
-    /// A record; its first eight bytes are its watermark, see [`crate::exchange::letterbox::carried_watermark`].
+    /// A record. Of a shuffle, its first eight bytes are its watermark, see
+    /// [`crate::exchange::letterbox::carried_watermark`]; of an output, see [`Item::result`].
     Data(Vec<u8>),
     /// The sender has had nothing to say for a while: it holds event time back no longer.
     Idle,
@@ -39,6 +40,25 @@ pub enum Item {
     Active,
     /// The sender will say nothing more.
     End,
+}
+
+impl Item {
+    /// A result for an output: `bytes` are the text of its key, so many of them, and the record.
+    #[must_use]
+    pub fn result(key_len: usize, bytes: &[u8]) -> Self {
+        let mut data = Vec::with_capacity(4 + bytes.len());
+        data.extend_from_slice(&u32::try_from(key_len).unwrap_or(0).to_le_bytes());
+        data.extend_from_slice(bytes);
+        Self::Data(data)
+    }
+}
+
+/// Where the record begins in a result for an output, and the text of its key.
+#[must_use]
+pub fn result(data: &[u8]) -> Option<(usize, &[u8])> {
+    let (key_len, rest) = data.split_first_chunk::<4>()?;
+    let key = rest.get(..u32::from_le_bytes(*key_len) as usize)?;
+    Some((4 + key.len(), key))
 }
 
 /// An unnumbered watermark.

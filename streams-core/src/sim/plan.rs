@@ -134,7 +134,7 @@ impl RunPlan {
         let mut queues = |most| limits.n_queues.unwrap_or(1 + random.below(most));
         let source_queues = (0..blueprint.n_sources).map(|_| queues(3)).collect();
         let shuffle_queues = (0..blueprint.n_exchanges()).map(|_| queues(3)).collect();
-        let output_queues = queues(2);
+        let output_queues = queues(3);
         let n_records = limits.n_records.unwrap_or(20 + random.below(60));
         let idle = limits.idleness.unwrap_or(random.percent(20));
         let latest = random.percent(25);

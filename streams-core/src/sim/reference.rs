@@ -311,15 +311,18 @@ impl Reference {
             let topic = Topic::Output(output as u16);
             let found = self.role.targets.iter().find(|(other, _)| *other == topic);
             let n_queues = found.map_or(1, |(_, n)| *n);
-            let target = Target { topic, queue: self.role.split.queue % n_queues };
-            if let Some(out) = self.out.get_mut(&target) {
-                for line in batch.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            for (address, bytes) in batch.addressed() {
+                // Rule 2: by the hash's share of the range, in the list that the job began with.
+                let queue = match address.hash {
+                    Some(hash) => (u128::from(hash) * u128::from(n_queues) / (1 << 64)) as u16,
+                    None => self.role.split.queue % n_queues,
+                };
+                if let Some(out) = self.out.get_mut(&Target { topic, queue }) {
                     self.counters.records_out += 1;
-                    out.push(Item::Data(line.to_vec()));
+                    out.push(Item::result(address.key_len, bytes));
                 }
             }
-            batch.bytes.clear();
-            batch.records = 0;
+            batch.clear();
         }
         self.effects = effects;
     }

@@ -71,7 +71,7 @@ fn ports(out: &mut String, topology: &Topology) {
     entry(
         out,
         "  topic:NAME",
-        "a topic, with --namesrv: exactly once for readers that keep the highest streams-number of each streams-job and streams-split in a queue",
+        "a topic, with --namesrv, and ?tag=TAG for a tag: exactly once for readers that keep the highest streams-number of each streams-job and streams-split in a queue",
     );
     line(out, "");
     wrapped(

@@ -164,6 +164,8 @@ pub(super) struct Fleet {
     fingerprint: u64,
     /// By output port; only those that are printed.
     printers: Vec<Option<Writer>>,
+    /// By output port.
+    tags: Vec<Option<String>>,
     letters: Letters,
     runs: BTreeMap<Split, Run>,
     lives: u64,
@@ -219,6 +221,7 @@ impl Fleet {
             settler: Arc::default(),
             cluster: cluster.clone(),
             printers,
+            tags: config.to.iter().map(|url| url.tags().first().cloned()).collect(),
             runs: BTreeMap::new(),
             lives: 0,
             ready: VecDeque::new(),

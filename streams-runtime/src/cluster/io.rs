@@ -139,9 +139,10 @@ pub(super) async fn send(
     queue: &QueueId,
     target: Target,
     frame: Frame,
+    tag: Option<&str>,
 ) -> Result<Result<u64, String>, Error> {
     let messages = match target.topic {
-        Topic::Output(_) => message::of_output(frame),
+        Topic::Output(_) => message::of_output(frame, tag),
         Topic::Of(_) => message::of_shuffle(&frame).map(|message| vec![message]).unwrap_or_default(),
     };
     let n = messages.len() as u64;

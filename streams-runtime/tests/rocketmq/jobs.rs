@@ -28,7 +28,7 @@ impl Fleet {
         Self::at(&namesrv(), job, n_queues).await
     }
 
-    async fn at(namesrv: &str, job: &'static str, n_queues: u16) -> Self {
+    pub(crate) async fn at(namesrv: &str, job: &'static str, n_queues: u16) -> Self {
         let config = Config::new([namesrv], unique("group"), unique("client"));
         let broker = Broker::connect(&config).await.unwrap();
         let (input, output) = (unique("flows"), unique("totals"));
@@ -38,18 +38,18 @@ impl Fleet {
         Self { place, namesrv, broker, input, output, group }
     }
 
-    fn command(&self, more: &str) -> Command {
+    pub(crate) fn command(&self, more: &str) -> Command {
         let Self { input, output, group, namesrv, .. } = self;
         self.place.command(&format!(
             "run --namesrv {namesrv} --group {group} --from topic:{input} --to topic:{output} --local-only --state state --shuffle-queues 4 --checkpoint-interval 200ms {more}"
         ))
     }
 
-    fn start(&self) -> Job {
+    pub(crate) fn start(&self) -> Job {
         self.start_with("--report report.json")
     }
 
-    fn start_with(&self, more: &str) -> Job {
+    pub(crate) fn start_with(&self, more: &str) -> Job {
         Job(self.command(more).stdout(Stdio::null()).spawn().unwrap())
     }
 
@@ -97,7 +97,7 @@ impl Fleet {
     }
 
     /// How many messages the output has.
-    async fn stored(&self) -> u64 {
+    pub(crate) async fn stored(&self) -> u64 {
         let mut n = 0;
         for id in self.broker.queues(&self.output).await.unwrap().read {
             n += self.broker.bounds(&self.output, &id).await.unwrap().1;
@@ -106,7 +106,7 @@ impl Fleet {
     }
 
     /// Waits until the output has more messages than these.
-    async fn grown_from(&self, before: u64) {
+    pub(crate) async fn grown_from(&self, before: u64) {
         eventually("more results", async || self.stored().await, |n| *n > before).await;
     }
 
@@ -185,7 +185,7 @@ async fn a_job_with_a_shuffle_gives_what_it_gives_on_a_file() {
 }
 
 /// What a job says that does not start.
-fn refused(mut command: Command) -> String {
+pub(crate) fn refused(mut command: Command) -> String {
     let output = command.stdout(Stdio::null()).output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
     assert_ne!(output.status.code(), Some(0), "{text}");

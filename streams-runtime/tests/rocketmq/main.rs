@@ -13,6 +13,7 @@ mod groups;
 mod jobs;
 mod members;
 mod outage;
+mod outputs;
 #[path = "../it/program.rs"]
 #[allow(dead_code, reason = "the tests of files use all of it")]
 mod program;

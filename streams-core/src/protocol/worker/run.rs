@@ -3,7 +3,8 @@
 use super::{Action, Message, Phase, Poll, Rejected, Stop, Worker, copy};
 use crate::batch::{Batch, RawBatch};
 use crate::bug::{Bug, planted};
-use crate::effects::{Origin, Run};
+use crate::effects::{Origin, OutputBatch, Run};
+use crate::key;
 use crate::protocol::frame::{Frame, Item};
 use crate::protocol::ids::{Stage, Target, Topic};
 use crate::protocol::reader::Accepted;
@@ -193,16 +194,8 @@ impl Worker {
             }
         }
         for (output, batch) in effects.outputs.iter_mut().enumerate() {
-            if let Some(error) = batch.error.take() {
-                return Err(Stop::Broken(format!(
-                    "a record for output port {output} cannot be encoded, made of what lies at offset {}: {error}",
-                    self.offset
-                )));
-            }
-            let topic = Topic::Output(u16::try_from(output).unwrap_or(u16::MAX));
-            self.publish(topic, &batch.bytes);
-            batch.bytes.clear();
-            batch.records = 0;
+            self.publish(Topic::Output(u16::try_from(output).unwrap_or(u16::MAX)), batch);
+            batch.clear();
         }
         self.effects = effects;
         Ok(())
@@ -224,18 +217,19 @@ impl Worker {
         sender.watermark(run.watermark_ms, held);
     }
 
-    /// Results of an output port, one per line, go to the output queue that belongs to this split.
-    fn publish(&mut self, topic: Topic, bytes: &[u8]) {
+    /// Results of an output port go to the queue that their key belongs to; without a key to the one that belongs
+    /// to this split.
+    fn publish(&mut self, topic: Topic, batch: &OutputBatch) {
         let Some(&(_, n_queues)) = self.role.targets.iter().find(|(other, _)| *other == topic) else {
             return;
         };
-        let target = Target { topic, queue: self.role.split.queue % n_queues.max(1) };
-        let held = self.role.held;
-        let Some(sender) = self.senders.get_mut(&target) else { return };
-        let Some(lines) = bytes.strip_suffix(b"\n") else { return };
-        for line in lines.split(|byte| *byte == b'\n') {
+        let n_queues = n_queues.max(1);
+        for (address, bytes) in batch.addressed() {
+            let by_key = |hash| u16::try_from(key::place(hash, n_queues.into())).unwrap_or(u16::MAX);
+            let queue = address.hash.map_or(self.role.split.queue % n_queues, by_key);
+            let Some(sender) = self.senders.get_mut(&Target { topic, queue }) else { continue };
             self.counters.records_out += 1;
-            sender.push(Item::Data(line.to_vec()), held);
+            sender.push(Item::result(address.key_len, bytes), self.role.held);
         }
     }
 

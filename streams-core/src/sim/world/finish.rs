@@ -6,7 +6,7 @@ use super::{Slot, Snapshot, SplitRow, World};
 use crate::batch::{Batch, RawBatch};
 use crate::bug;
 use crate::effects::Effects;
-use crate::protocol::frame::Item;
+use crate::protocol::frame::{self, Item};
 use crate::protocol::ids::Topic;
 
 impl World<'_> {
@@ -168,8 +168,9 @@ impl World<'_> {
             }
             let outs = self.references.iter().flat_map(|reference| &reference.out);
             for item in outs.filter(|(target, _)| target.topic == topic).flat_map(|(_, out)| &out.items) {
-                if let Item::Data(line) = item {
-                    *counts.entry(line).or_default() -= 1;
+                if let Item::Data(data) = item {
+                    let begin = frame::result(data).map_or(0, |(begin, _)| begin);
+                    *counts.entry(data.get(begin..).unwrap_or_default()).or_default() -= 1;
                 }
             }
             if let Some((line, n)) = counts.iter().find(|(_, n)| **n != 0) {

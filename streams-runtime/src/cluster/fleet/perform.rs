@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Instant;
 
-use streams_core::protocol::frame::{Frame, Item};
+use streams_core::protocol::frame::{Frame, Item, result};
 use streams_core::protocol::ids::{Split, Target, Topic};
 use streams_core::protocol::worker::{Action, Local};
 
@@ -88,8 +88,9 @@ impl Fleet {
             Action::Send { target, frame } => {
                 if let Some((topic, queue)) = self.row.target(target) {
                     let (broker, topic) = (self.broker.clone(), topic.to_owned());
+                    let tag = self.tag(target);
                     self.begin(split, Lane::Target(target), async move {
-                        let sent = io::send(&broker, &topic, &queue, target, frame).await;
+                        let sent = io::send(&broker, &topic, &queue, target, frame, tag.as_deref()).await;
                         What::Sent(target, sent.map_err(Failure::from))
                     });
                 } else {
@@ -181,12 +182,19 @@ impl Fleet {
         Some(task.abort_handle())
     }
 
+    /// The tag of an output's messages.
+    fn tag(&self, target: Target) -> Option<String> {
+        let Topic::Output(output) = target.topic else { return None };
+        self.tags.get(usize::from(output))?.clone()
+    }
+
     fn print(&mut self, target: Target, frame: &Frame) -> Result<(), Error> {
         let Topic::Output(output) = target.topic else { return Ok(()) };
         let Some(Some(writer)) = self.printers.get_mut(usize::from(output)) else { return Ok(()) };
         for item in &frame.items {
-            if let Item::Data(bytes) = item {
-                writer.write(bytes, 1)?;
+            if let Item::Data(data) = item {
+                let begin = result(data).map_or(0, |(begin, _)| begin);
+                writer.write(data.get(begin..).unwrap_or_default(), 1)?;
                 writer.write(b"\n", 0)?;
             }
         }

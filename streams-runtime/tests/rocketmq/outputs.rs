@@ -1,0 +1,58 @@
+//! What the messages of an output look like, and in which queue they are.
+
+use std::collections::BTreeMap;
+use std::process::Stdio;
+
+use super::jobs::{Fleet, Job, all, end};
+use super::{eventually, plain, store};
+use crate::program::flows;
+
+/// Starts the job with an output that says more than its topic.
+fn start(fleet: &Fleet, options: &str) -> Job {
+    let Fleet { namesrv, group, input, output, .. } = fleet;
+    let mut command = fleet.place.command(&format!(
+        "run --namesrv {namesrv} --group {group} --from topic:{input} --to topic:{output}?{options} --local-only --state state"
+    ));
+    Job(command.stdout(Stdio::null()).spawn().unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn results_of_a_key_are_in_one_queue_with_key_and_tag() {
+    let fleet = Fleet::new("traffic", 2).await;
+    let text = flows(3_000, 40);
+    let expected = fleet.expected(&text);
+    let job = start(&fleet, "tag=totals");
+    fleet.put(&text.lines().collect::<Vec<_>>()).await;
+    fleet.close().await;
+    let (found, _) = fleet.wait_for(expected.len()).await;
+    assert!(found == expected, "other results than on a file");
+    assert_eq!(end(job, "-TERM"), Some(0));
+    let mut queues = BTreeMap::new();
+    for id in fleet.broker.queues(&fleet.output).await.unwrap().read {
+        for message in all(&fleet.broker, &fleet.output, &id).await {
+            let total: serde_json::Value = serde_json::from_slice(&message.body).unwrap();
+            let host = total["host"].as_str().unwrap().to_owned();
+            assert_eq!((message.keys.as_ref(), message.tags.as_deref()), (Some(&host), Some("totals")));
+            let before = queues.insert(host.clone(), id.clone());
+            assert!(before.is_none_or(|before| before == id), "{host} is in two queues");
+        }
+    }
+    let used: std::collections::BTreeSet<_> = queues.values().map(ToString::to_string).collect();
+    assert_eq!((queues.len(), used.len()), (40, 3), "{queues:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_text_with_a_line_break_is_one_message() {
+    let fleet = Fleet::new("echo", 1).await;
+    let job = start(&fleet, "format=lines");
+    let id = fleet.broker.queues(&fleet.input).await.unwrap().write[0].clone();
+    let texts = ["a\nb", "", "c\n", "\n\n"];
+    store(&fleet.broker, &fleet.input, &id, &texts.map(plain)).await;
+    eventually("four results", async || fleet.stored().await, |n| *n >= 4).await;
+    assert_eq!(end(job, "-TERM"), Some(0));
+    // Without a key a result is in the queue that belongs to its split.
+    let id = fleet.broker.queues(&fleet.output).await.unwrap().read[0].clone();
+    let found = all(&fleet.broker, &fleet.output, &id).await;
+    let found: Vec<_> = found.iter().map(|it| std::str::from_utf8(&it.body).unwrap()).collect();
+    assert_eq!(found, texts);
+}
