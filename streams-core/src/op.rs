@@ -6,6 +6,7 @@ pub mod filter_map;
 pub mod flat_map;
 pub mod inspect;
 pub mod key_by;
+pub mod late;
 pub mod map;
 pub mod running;
 pub mod try_map;

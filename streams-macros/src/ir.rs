@@ -126,13 +126,13 @@ pub(crate) enum Call {
     Unfinished(Span),
 }
 
-/// The windows whose numbers can be constants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Window {
-    /// Windows side by side.
-    Tumbling,
-    /// Overlapping windows.
-    Hopping,
+/// A window whose numbers are constants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Window {
+    /// The names of its type in the core, each the argument of the one before.
+    pub(crate) ty: Vec<&'static str>,
+    /// The function that checks it.
+    pub(crate) checked: &'static str,
 }
 
 /// The arguments of a straight operator.

@@ -91,6 +91,7 @@ impl Lift<'_> {
             }
             symbol::WINDOW_START => quote_spanned!(span=> #win.start),
             symbol::WINDOW_END => quote_spanned!(span=> #win.end),
+            symbol::FIRED => quote_spanned!(span=> #win.fired),
             _ => return None,
         };
         if !call.args.is_empty() {
