@@ -10,4 +10,5 @@ pub mod late;
 pub mod map;
 pub mod running;
 pub mod try_map;
+pub mod updating_aggregate;
 pub mod window_aggregate;

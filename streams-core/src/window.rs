@@ -9,8 +9,10 @@ use crate::key::Key;
 use crate::record::EventTimed;
 
 mod fixed;
+mod updating;
 
 pub use fixed::{Hopping, Tumbling, checked_hopping, checked_tumbling, hopping, tumbling};
+pub use updating::{Disjoint, Updates, Updating, checked_updating};
 
 /// A way of cutting the records of a key into windows.
 pub trait WindowSpec: Windowed {
@@ -30,6 +32,8 @@ pub trait WindowOver<Tm> {}
 impl WindowOver<EventTimed> for Tumbling {}
 #[diagnostic::do_not_recommend]
 impl WindowOver<EventTimed> for Hopping {}
+#[diagnostic::do_not_recommend]
+impl<W> WindowOver<EventTimed> for Updating<W> {}
 
 /// Whether something of the length is lost in milliseconds.
 const fn has_fraction(length: Duration) -> bool {

@@ -63,8 +63,13 @@ pub(crate) struct WindowSetting {
 }
 
 /// The methods of windows.
-pub(crate) const WINDOW_SETTINGS: &[WindowSetting] =
-    &[WindowSetting { name: "offset", updates: &[] }, WindowSetting { name: "offset_back", updates: &[] }];
+pub(crate) const WINDOW_SETTINGS: &[WindowSetting] = &[
+    WindowSetting { name: "offset", updates: &[] },
+    WindowSetting { name: "offset_back", updates: &[] },
+    WindowSetting { name: "lateness", updates: &["tumbling", "hopping"] },
+    WindowSetting { name: "early", updates: &["tumbling", "hopping"] },
+    WindowSetting { name: "discarding", updates: &["tumbling", "hopping"] },
+];
 
 /// The type of windows that give more than one result.
 pub(crate) const UPDATING: &str = "Updating";

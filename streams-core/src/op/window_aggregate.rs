@@ -25,8 +25,10 @@ use crate::state::{OperatorId, Page, Saver};
 use crate::time::{Fired, UNTIMED, Window};
 
 pub(crate) mod spans;
+pub(crate) mod tags;
 
 use spans::{Cut, Spans};
+use tags::{clamp, pane_of, pane_tag};
 
 /// Aggregates the records of each key in each window.
 ///
@@ -375,22 +377,6 @@ fn put_aside<K: Key, S: DeserializeOwned>(
         new.insert(Slot { state: codec::from_slice(value)?, changed: false });
     }
     Ok(())
-}
-
-/// The start of a pane as bytes that sort like the number.
-fn pane_tag(start_ms: i64) -> [u8; 8] {
-    (start_ms ^ i64::MIN).to_be_bytes()
-}
-
-fn pane_of(key: &[u8]) -> Result<(i64, &[u8]), CodecError> {
-    let (tag, key) = key
-        .split_first_chunk::<8>()
-        .ok_or(CodecError::Truncated { at: key.len(), what: "the start of a pane" })?;
-    Ok((i64::from_be_bytes(*tag) ^ i64::MIN, key))
-}
-
-fn clamp(at: i128) -> i64 {
-    i64::try_from(at).unwrap_or(if at < 0 { i64::MIN } else { i64::MAX })
 }
 
 impl<K: Key, T, A, F, R> Operator<Rec<K, T>> for WindowAggregate<K, T, A, F>

@@ -431,6 +431,8 @@ properties! {
     tumbling_10: true, tumbling_1: true, tumbling_7: true,
     hopping_10_2: true, hopping_10_3: true, hopping_12_8: true, hopping_30_5: true, hopping_9_6: true,
     tumbling_huge: true, hopping_huge: true,
+    late_10_15: true, late_7_100: true, early_10_4: true, early_late: true, discarding: true,
+    discarding_late: true, hopping_late: true, hopping_early: true, hopping_both: true,
     run_forever: true, ttl_0: false, ttl_1: false, ttl_20: false,
     two_windows: true, window_then_running: false, running_then_window: true,
     united: true, renewed: true,

@@ -55,4 +55,17 @@ fn constant_windows() {
             }
         "#]],
     );
+    check(
+        "flows.window(tumbling(secs(10)).early(secs(1)).lateness(secs(30)).discarding())",
+        expect![[r#"
+            const __SPEC1: __p::Updating<__p::Tumbling> = __p::checked_updating(
+                tumbling(secs(10)).early(secs(1)).lateness(secs(30)).discarding(),
+            );
+            let __s1 = flows.window(__SPEC1);
+            let mut __m = __plan.machine();
+            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
+            __m.source(__q0, __n0).finish(__p::Cx::new())
+            }
+        "#]],
+    );
 }
