@@ -12,4 +12,7 @@ pub use crate::record::Schema;
 pub use crate::stream::{aggregate, aggregate_late, fork, tee, union};
 pub use crate::tail::{Shared, Tee, Up};
 pub use crate::topology::{About, Node, SettingSpec, about};
-pub use crate::window::{Hopping, Tumbling, Updating, checked_hopping, checked_tumbling, checked_updating};
+pub use crate::window::{
+    Hopping, Session, Tumbling, Updating, checked_hopping, checked_session, checked_tumbling,
+    checked_updating,
+};

@@ -9,6 +9,7 @@ pub mod key_by;
 pub mod late;
 pub mod map;
 pub mod running;
+pub mod session_aggregate;
 pub mod try_map;
 pub mod updating_aggregate;
 pub mod window_aggregate;

@@ -9,9 +9,11 @@ use crate::key::Key;
 use crate::record::EventTimed;
 
 mod fixed;
+mod session;
 mod updating;
 
 pub use fixed::{Hopping, Tumbling, checked_hopping, checked_tumbling, hopping, tumbling};
+pub use session::{Session, checked_session, session};
 pub use updating::{Disjoint, Updates, Updating, checked_updating};
 
 /// A way of cutting the records of a key into windows.
@@ -32,6 +34,8 @@ pub trait WindowOver<Tm> {}
 impl WindowOver<EventTimed> for Tumbling {}
 #[diagnostic::do_not_recommend]
 impl WindowOver<EventTimed> for Hopping {}
+#[diagnostic::do_not_recommend]
+impl WindowOver<EventTimed> for Session {}
 #[diagnostic::do_not_recommend]
 impl<W> WindowOver<EventTimed> for Updating<W> {}
 
@@ -81,3 +85,4 @@ pub trait Closing: WindowSpec {}
 
 impl Closing for Tumbling {}
 impl Closing for Hopping {}
+impl Closing for Session {}

@@ -51,6 +51,7 @@ pub(crate) struct WindowWord {
 pub(crate) const WINDOWS: &[WindowWord] = &[
     WindowWord { name: "tumbling", ty: "Tumbling", checked: "checked_tumbling", keeps: false },
     WindowWord { name: "hopping", ty: "Hopping", checked: "checked_hopping", keeps: false },
+    WindowWord { name: "session", ty: "Session", checked: "checked_session", keeps: false },
 ];
 
 /// A method of a window.
@@ -66,9 +67,9 @@ pub(crate) struct WindowSetting {
 pub(crate) const WINDOW_SETTINGS: &[WindowSetting] = &[
     WindowSetting { name: "offset", updates: &[] },
     WindowSetting { name: "offset_back", updates: &[] },
-    WindowSetting { name: "lateness", updates: &["tumbling", "hopping"] },
-    WindowSetting { name: "early", updates: &["tumbling", "hopping"] },
-    WindowSetting { name: "discarding", updates: &["tumbling", "hopping"] },
+    WindowSetting { name: "lateness", updates: &["tumbling", "hopping", "session"] },
+    WindowSetting { name: "early", updates: &["tumbling", "hopping", "session"] },
+    WindowSetting { name: "discarding", updates: &["tumbling", "hopping", "session"] },
 ];
 
 /// The type of windows that give more than one result.
@@ -135,6 +136,7 @@ pub(crate) const PRELUDE_FUNCTIONS: &[&str] = &[
     "days",
     "tumbling",
     "hopping",
+    "session",
     "sum",
     "count",
     "min",

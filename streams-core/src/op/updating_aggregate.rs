@@ -256,7 +256,8 @@ impl<K: Key, T, A: Aggregates<T>, F> UpdatingAggregate<K, T, A, F> {
                 self.dropped.push(oldest);
             }
         }
-        self.next_ms = self.next(to.min(i128::from(i64::MAX)));
+        // The end of the input leaves nothing, and event time where it is.
+        self.next_ms = self.next(until.map_or(i128::from(self.watermark_ms), i128::from));
         cx.base().origin = origin;
     }
 

@@ -7,7 +7,8 @@ use crate::key::Key;
 use crate::op::updating_aggregate::UpdatingAggregate;
 use crate::time::{Window, as_ms};
 use crate::window::fixed::{Fixed, hopping_problem, tumbling_problem};
-use crate::window::{Closing, FRACTION, Hopping, Tumbling, WindowSpec, Windowed, has_fraction};
+use crate::window::session::session_problem;
+use crate::window::{Closing, FRACTION, Hopping, Session, Tumbling, WindowSpec, Windowed, has_fraction};
 
 /// A window with early results or an allowed lateness; made by `early(..)` and `lateness(..)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +42,8 @@ pub trait Disjoint {}
 
 #[diagnostic::do_not_recommend]
 impl Disjoint for Tumbling {}
+#[diagnostic::do_not_recommend]
+impl Disjoint for Session {}
 
 impl<W> Updating<W> {
     pub(super) const fn new(window: W, problem: Option<&'static str>) -> Self {
@@ -106,15 +109,21 @@ macro_rules! updating {
     )*};
 }
 
-updating!(Tumbling, tumbling_problem; Hopping, hopping_problem);
+updating!(Tumbling, tumbling_problem; Hopping, hopping_problem; Session, session_problem);
 
-impl Tumbling {
-    /// See [`Updating::discarding`].
-    #[must_use]
-    pub const fn discarding(self) -> Updating<Self> {
-        Updating::new(self, tumbling_problem(self)).discarding()
-    }
+macro_rules! discarding {
+    ($($spec:ty, $problem:ident);*) => {$(
+        impl $spec {
+            /// See [`Updating::discarding`].
+            #[must_use]
+            pub const fn discarding(self) -> Updating<Self> {
+                Updating::new(self, $problem(self)).discarding()
+            }
+        }
+    )*};
 }
+
+discarding!(Tumbling, tumbling_problem; Session, session_problem);
 
 const fn updating_problem<W>(spec: &Updating<W>) -> Option<&'static str> {
     if spec.problem.is_some() {

@@ -82,6 +82,14 @@ updating_job!(discarding, tumbling(millis(10)).early(millis(3)).lateness(millis(
 updating_job!(discarding_late, tumbling(millis(5)).lateness(millis(30)).discarding());
 updating_job!(hopping_late, hopping(millis(10), millis(3)).lateness(millis(12)));
 updating_job!(hopping_early, hopping(millis(12), millis(8)).offset_back(millis(1)).early(millis(5)));
+updating_job!(session_1, session(millis(1)));
+updating_job!(session_6, session(millis(6)));
+updating_job!(session_40, session(millis(40)));
+updating_job!(session_huge, session(days(100_000_000_000)));
+updating_job!(session_late, session(millis(5)).lateness(millis(20)));
+updating_job!(session_early, session(millis(9)).early(millis(4)));
+updating_job!(session_both, session(millis(9)).early(millis(6)).lateness(millis(15)));
+updating_job!(session_discarding, session(millis(9)).early(millis(6)).lateness(millis(15)).discarding());
 updating_job!(hopping_both, hopping(millis(10), millis(2)).early(millis(7)).lateness(millis(9)));
 
 #[stream_job]

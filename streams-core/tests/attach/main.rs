@@ -433,6 +433,8 @@ properties! {
     tumbling_huge: true, hopping_huge: true,
     late_10_15: true, late_7_100: true, early_10_4: true, early_late: true, discarding: true,
     discarding_late: true, hopping_late: true, hopping_early: true, hopping_both: true,
+    session_1: true, session_6: true, session_40: true, session_huge: true, session_late: true,
+    session_early: true, session_both: true, session_discarding: true,
     run_forever: true, ttl_0: false, ttl_1: false, ttl_20: false,
     two_windows: true, window_then_running: false, running_then_window: true,
     united: true, renewed: true,

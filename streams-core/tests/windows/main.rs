@@ -1,6 +1,7 @@
 //! Windows by hand: small inputs whose results a person can check.
 
 mod offset;
+mod sessions;
 mod updates;
 
 use streams_core::prelude::*;

@@ -68,4 +68,15 @@ fn constant_windows() {
             }
         "#]],
     );
+    check(
+        "flows.window(session(mins(30)))",
+        expect![[r#"
+            const __SPEC1: __p::Session = __p::checked_session(session(mins(30)));
+            let __s1 = flows.window(__SPEC1);
+            let mut __m = __plan.machine();
+            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
+            __m.source(__q0, __n0).finish(__p::Cx::new())
+            }
+        "#]],
+    );
 }
