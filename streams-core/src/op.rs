@@ -4,6 +4,7 @@ pub mod event_time;
 pub mod filter;
 pub mod filter_map;
 pub mod flat_map;
+pub mod global_aggregate;
 pub mod inspect;
 pub mod key_by;
 pub mod late;

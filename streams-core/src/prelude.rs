@@ -6,4 +6,4 @@ pub use crate::aggregate::{Accumulator, acc, avg, count, max, min, sum};
 pub use crate::op::running::{forever, ttl};
 pub use crate::stream::Stream;
 pub use crate::time::{Fired, days, hours, millis, mins, out_of_order, secs};
-pub use crate::window::{hopping, session, tumbling};
+pub use crate::window::{count_window, global, hopping, session, tumbling};

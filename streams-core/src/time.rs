@@ -20,6 +20,13 @@ pub enum Fired {
     Update,
 }
 
+/// Why a window without bounds gives a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Occasion {
+    /// Why there is a result.
+    pub fired: Fired,
+}
+
 /// A half-open span of event time `[start, end)` in milliseconds, and why it gives a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Window {

@@ -6,13 +6,16 @@ use std::time::Duration;
 
 use crate::aggregate::Aggregates;
 use crate::key::Key;
+use crate::op::running::Retention;
 use crate::record::EventTimed;
 
 mod fixed;
+mod global;
 mod session;
 mod updating;
 
 pub use fixed::{Hopping, Tumbling, checked_hopping, checked_tumbling, hopping, tumbling};
+pub use global::{CountWindow, Global, checked_count, checked_global, count_window, global};
 pub use session::{Session, checked_session, session};
 pub use updating::{Disjoint, Updates, Updating, checked_updating};
 
@@ -36,6 +39,10 @@ impl WindowOver<EventTimed> for Tumbling {}
 impl WindowOver<EventTimed> for Hopping {}
 #[diagnostic::do_not_recommend]
 impl WindowOver<EventTimed> for Session {}
+#[diagnostic::do_not_recommend]
+impl<Tm, R: Retention<Tm>> WindowOver<Tm> for Global<R> {}
+#[diagnostic::do_not_recommend]
+impl<Tm, R: Retention<Tm>> WindowOver<Tm> for CountWindow<R> {}
 #[diagnostic::do_not_recommend]
 impl<W> WindowOver<EventTimed> for Updating<W> {}
 
@@ -78,7 +85,7 @@ pub trait Windowed: Copy {
 /// A stream whose windows close, so that records can come too late for them.
 #[diagnostic::on_unimplemented(
     message = "no record can be late here",
-    label = "`late` needs the result of an aggregate over a window of event time",
+    label = "only windows of event time are over at some time",
     note = "write `.window(tumbling(secs(10))).aggregate(..)` before it"
 )]
 pub trait Closing: WindowSpec {}

@@ -42,6 +42,8 @@ pub(crate) struct WindowWord {
     pub(crate) ty: &'static str,
     /// The function that checks it.
     pub(crate) checked: &'static str,
+    /// The number of its arguments.
+    pub(crate) args: usize,
     /// Whether its last argument is how long a key is kept, which is part of its type.
     pub(crate) keeps: bool,
 }
@@ -49,9 +51,11 @@ pub(crate) struct WindowWord {
 /// The constructors of windows.
 #[rustfmt::skip]
 pub(crate) const WINDOWS: &[WindowWord] = &[
-    WindowWord { name: "tumbling", ty: "Tumbling", checked: "checked_tumbling", keeps: false },
-    WindowWord { name: "hopping", ty: "Hopping", checked: "checked_hopping", keeps: false },
-    WindowWord { name: "session", ty: "Session", checked: "checked_session", keeps: false },
+    WindowWord { name: "tumbling", ty: "Tumbling", checked: "checked_tumbling", args: 1, keeps: false },
+    WindowWord { name: "hopping", ty: "Hopping", checked: "checked_hopping", args: 2, keeps: false },
+    WindowWord { name: "session", ty: "Session", checked: "checked_session", args: 1, keeps: false },
+    WindowWord { name: "count_window", ty: "CountWindow", checked: "checked_count", args: 2, keeps: true },
+    WindowWord { name: "global", ty: "Global", checked: "checked_global", args: 1, keeps: true },
 ];
 
 /// A method of a window.
@@ -68,8 +72,9 @@ pub(crate) const WINDOW_SETTINGS: &[WindowSetting] = &[
     WindowSetting { name: "offset", updates: &[] },
     WindowSetting { name: "offset_back", updates: &[] },
     WindowSetting { name: "lateness", updates: &["tumbling", "hopping", "session"] },
-    WindowSetting { name: "early", updates: &["tumbling", "hopping", "session"] },
-    WindowSetting { name: "discarding", updates: &["tumbling", "hopping", "session"] },
+    WindowSetting { name: "early", updates: &["tumbling", "hopping", "session", "count_window", "global"] },
+    WindowSetting { name: "discarding", updates: &["tumbling", "hopping", "session", "count_window"] },
+    WindowSetting { name: "every", updates: &[] },
 ];
 
 /// The type of windows that give more than one result.
@@ -137,6 +142,8 @@ pub(crate) const PRELUDE_FUNCTIONS: &[&str] = &[
     "tumbling",
     "hopping",
     "session",
+    "count_window",
+    "global",
     "sum",
     "count",
     "min",

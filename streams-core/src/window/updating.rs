@@ -8,7 +8,9 @@ use crate::op::updating_aggregate::UpdatingAggregate;
 use crate::time::{Window, as_ms};
 use crate::window::fixed::{Fixed, hopping_problem, tumbling_problem};
 use crate::window::session::session_problem;
-use crate::window::{Closing, FRACTION, Hopping, Session, Tumbling, WindowSpec, Windowed, has_fraction};
+use crate::window::{
+    Closing, CountWindow, FRACTION, Global, Hopping, Session, Tumbling, WindowSpec, Windowed, has_fraction,
+};
 
 /// A window with early results or an allowed lateness; made by `early(..)` and `lateness(..)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +46,10 @@ pub trait Disjoint {}
 impl Disjoint for Tumbling {}
 #[diagnostic::do_not_recommend]
 impl Disjoint for Session {}
+#[diagnostic::do_not_recommend]
+impl<R> Disjoint for Global<R> {}
+#[diagnostic::do_not_recommend]
+impl<R> Disjoint for CountWindow<R> {}
 
 impl<W> Updating<W> {
     pub(super) const fn new(window: W, problem: Option<&'static str>) -> Self {

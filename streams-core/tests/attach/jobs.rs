@@ -92,6 +92,33 @@ updating_job!(session_both, session(millis(9)).early(millis(6)).lateness(millis(
 updating_job!(session_discarding, session(millis(9)).early(millis(6)).lateness(millis(15)).discarding());
 updating_job!(hopping_both, hopping(millis(10), millis(2)).early(millis(7)).lateness(millis(9)));
 
+macro_rules! global_job {
+    ($name:ident, $window:expr) => {
+        #[stream_job]
+        pub(crate) fn $name(events: Stream<Event>) -> Stream<Sum> {
+            events.event_time(|e| e.at, out_of_order(millis(3))).key_by(|e| e.key).window($window).aggregate(
+                Sum {
+                    key: key(),
+                    from: min(|e| e.at),
+                    to: max(|e| e.at),
+                    n: count(),
+                    total: sum(|e| e.amount % 1_000),
+                    biggest: fired() as u64,
+                },
+            )
+        }
+    };
+}
+
+global_job!(count_3, count_window(3, forever()));
+global_job!(count_1_ttl, count_window(1, ttl(millis(9))));
+global_job!(count_4_ttl, count_window(4, ttl(millis(30))));
+global_job!(count_early, count_window(5, ttl(millis(30))).early(millis(7)).discarding());
+global_job!(all_forever, global(forever()));
+global_job!(all_ttl, global(ttl(millis(12))));
+global_job!(all_every, global(ttl(millis(20))).every(3).early(millis(8)));
+global_job!(all_discarding, global(ttl(millis(20))).every(4).discarding().early(millis(15)));
+
 #[stream_job]
 pub(crate) fn run_forever(events: Stream<Event>) -> Stream<Sum> {
     events.event_time(|e| e.at, out_of_order(millis(3))).key_by(|e| e.key).running(forever()).aggregate(Sum {

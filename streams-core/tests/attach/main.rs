@@ -435,6 +435,8 @@ properties! {
     discarding_late: true, hopping_late: true, hopping_early: true, hopping_both: true,
     session_1: true, session_6: true, session_40: true, session_huge: true, session_late: true,
     session_early: true, session_both: true, session_discarding: true,
+    count_3: true, count_1_ttl: true, count_4_ttl: true, count_early: true,
+    all_forever: true, all_ttl: true, all_every: true, all_discarding: true,
     run_forever: true, ttl_0: false, ttl_1: false, ttl_20: false,
     two_windows: true, window_then_running: false, running_then_window: true,
     united: true, renewed: true,

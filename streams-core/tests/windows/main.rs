@@ -1,5 +1,6 @@
 //! Windows by hand: small inputs whose results a person can check.
 
+mod global;
 mod offset;
 mod sessions;
 mod updates;

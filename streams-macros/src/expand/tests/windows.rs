@@ -79,4 +79,30 @@ fn constant_windows() {
             }
         "#]],
     );
+    check(
+        "flows.window(count_window(100, forever()))",
+        expect![[r#"
+            const __SPEC1: __p::CountWindow<__p::Forever> = __p::checked_count(
+                count_window(100, forever()),
+            );
+            let __s1 = flows.window(__SPEC1);
+            let mut __m = __plan.machine();
+            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
+            __m.source(__q0, __n0).finish(__p::Cx::new())
+            }
+        "#]],
+    );
+    check(
+        "flows.window(global(ttl(mins(30))).every(10).early(secs(1)))",
+        expect![[r#"
+            const __SPEC1: __p::Updating<__p::Global<__p::Ttl>> = __p::checked_updating(
+                global(ttl(mins(30))).every(10).early(secs(1)),
+            );
+            let __s1 = flows.window(__SPEC1);
+            let mut __m = __plan.machine();
+            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
+            __m.source(__q0, __n0).finish(__p::Cx::new())
+            }
+        "#]],
+    );
 }
