@@ -6,10 +6,14 @@ pub use crate::context::Cx;
 pub use crate::layout::Layout;
 pub use crate::machine::Built;
 pub use crate::merge::Merge;
+pub use crate::op::running::{Forever, Ttl};
 pub use crate::plan::{Job, Plan, cloned, level, outlet};
 pub use crate::ports::Ports;
 pub use crate::record::Schema;
 pub use crate::stream::{aggregate, aggregate_late, fork, tee, union};
 pub use crate::tail::{Shared, Tee, Up};
 pub use crate::topology::{About, Node, SettingSpec, about};
-pub use crate::window::{Hopping, Tumbling, checked_hopping, checked_tumbling};
+pub use crate::window::{
+    CountWindow, Global, Hopping, Session, Tumbling, Updating, checked_count, checked_global,
+    checked_hopping, checked_session, checked_tumbling, checked_updating,
+};

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::codec;
 use crate::effects::{Origin, Reject};
 use crate::error::{CodecError, StateError};
 use crate::state::{Attached, OperatorId};
@@ -63,6 +64,25 @@ impl Cx {
         if let Err(error) = attached.rows(id, from, to, visit) {
             self.fail::<()>(error);
         }
+    }
+
+    /// Visits the rows of an operator whose part of the key begins with the tag and the key.
+    #[cold]
+    pub(crate) fn fetch_under(
+        &mut self,
+        id: OperatorId,
+        tag: &[u8],
+        key: &impl Serialize,
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> Result<(), CodecError>,
+    ) {
+        let mut from = tag.to_vec();
+        if let Err(source) = codec::key_to_vec(key, &mut from) {
+            self.fail::<()>(StateError::Encode { operator: id.name().to_owned(), source });
+            return;
+        }
+        // No key is the beginning of another, and at most eight bytes stand behind it.
+        let to = [&from[..], &[0xff; 9]].concat();
+        self.fetch_range(id, &from, Some(&to), visit);
     }
 
     fn fail<T>(&mut self, error: StateError) -> Option<T> {

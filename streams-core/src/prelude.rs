@@ -5,5 +5,5 @@ pub use streams_macros::{record_core as record, stream_job_core as stream_job};
 pub use crate::aggregate::{Accumulator, acc, avg, count, max, min, sum};
 pub use crate::op::running::{forever, ttl};
 pub use crate::stream::Stream;
-pub use crate::time::{days, hours, millis, mins, out_of_order, secs};
-pub use crate::window::{hopping, tumbling};
+pub use crate::time::{Fired, days, hours, millis, mins, out_of_order, secs};
+pub use crate::window::{count_window, global, hopping, session, tumbling};

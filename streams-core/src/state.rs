@@ -311,9 +311,19 @@ impl<'a> Saver<'a> {
     where
         V: Serialize + DeserializeOwned,
     {
-        self.start(id, tag);
+        self.put_at(id, &|row| tagged(tag, key, row), value);
+    }
+
+    /// Sets the row whose key `at` writes.
+    pub(crate) fn put_at<V: Serialize + DeserializeOwned>(
+        &mut self,
+        id: OperatorId,
+        at: &dyn Fn(&mut Vec<u8>) -> Result<(), CodecError>,
+        value: &V,
+    ) {
+        self.start(id, &[]);
         self.value.clear();
-        match codec::key_to_vec(key, &mut self.key).and_then(|()| codec::to_vec(value, &mut self.value)) {
+        match at(&mut self.key).and_then(|()| codec::to_vec(value, &mut self.value)) {
             Ok(()) => self.delta.put(&self.key, &self.value),
             Err(source) => return self.fail(id, source),
         }
@@ -342,8 +352,13 @@ impl<'a> Saver<'a> {
 
     /// Removes the row `(tag, key)`.
     pub(crate) fn delete<K: Serialize>(&mut self, id: OperatorId, tag: &[u8], key: &K) {
-        self.start(id, tag);
-        match codec::key_to_vec(key, &mut self.key) {
+        self.delete_at(id, &|row| tagged(tag, key, row));
+    }
+
+    /// Removes the row whose key `at` writes.
+    pub(crate) fn delete_at(&mut self, id: OperatorId, at: &dyn Fn(&mut Vec<u8>) -> Result<(), CodecError>) {
+        self.start(id, &[]);
+        match at(&mut self.key) {
             Ok(()) => self.delta.delete(&self.key),
             Err(source) => self.fail(id, source),
         }
@@ -366,4 +381,10 @@ impl<'a> Saver<'a> {
     fn fail(&mut self, id: OperatorId, source: CodecError) {
         self.failure.get_or_insert(StateError::Encode { operator: id.name.to_owned(), source });
     }
+}
+
+/// The operator's part of the key of the row `(tag, key)`.
+fn tagged<K: Serialize>(tag: &[u8], key: &K, row: &mut Vec<u8>) -> Result<(), CodecError> {
+    row.extend_from_slice(tag);
+    codec::key_to_vec(key, row)
 }

@@ -15,14 +15,14 @@ use crate::op::filter_map::FilterMap;
 use crate::op::flat_map::FlatMap;
 use crate::op::inspect::Inspect;
 use crate::op::key_by::KeyBy;
+use crate::op::late::ClosedLate;
 use crate::op::map::Map;
 use crate::op::running::Retention;
 use crate::op::try_map::TryMap;
-use crate::op::window_aggregate::{ClosedLate, WindowAggregate};
 use crate::push::Operator;
 use crate::record::{EventTimed, NoKey, NoTime, Rec, TimeMark};
-use crate::time::{OutOfOrder, TimeBound, Window};
-use crate::window::{Closing, NoWindow, Running, WindowSpec, Windowed};
+use crate::time::{OutOfOrder, TimeBound};
+use crate::window::{Closing, NoWindow, Running, WindowOver, WindowSpec, Windowed};
 
 /// A stream of values of type `T`.
 ///
@@ -55,16 +55,6 @@ pub trait Keyed: Key {}
 
 #[diagnostic::do_not_recommend]
 impl<K: Key> Keyed for K {}
-
-/// A stream that has event time.
-#[diagnostic::on_unimplemented(
-    message = "this stream has no event time",
-    label = "an event-time window needs event time",
-    note = "write `.event_time(|r| r.at, out_of_order(secs(5)))` before it"
-)]
-pub trait Timed {}
-
-impl Timed for EventTimed {}
 
 /// A stream type in the signature of a job.
 pub trait Port {
@@ -173,11 +163,10 @@ impl<T, K, Tm, W, O, H> Stream<T, K, Tm, W, O, H> {
         self.then(KeyBy(key, PhantomData))
     }
 
-    /// Cuts event time into windows, for an aggregate.
-    pub fn window<S: WindowSpec>(self, spec: S) -> Stream<T, K, Tm, S, O, H>
+    /// Cuts the records of each key into windows, for an aggregate.
+    pub fn window<S: WindowSpec + WindowOver<Tm>>(self, spec: S) -> Stream<T, K, Tm, S, O, H>
     where
         K: Keyed,
-        Tm: Timed,
     {
         Stream { operators: self.operators, window: spec, _types: PhantomData }
     }
@@ -191,8 +180,8 @@ impl<T, K, Tm, W, O, H> Stream<T, K, Tm, W, O, H> {
     }
 
     /// Gathers the records of each key and window into one result: a struct literal (or any expression) whose
-    /// values may be `sum`, `count`, `min`, `max`, `avg`, `acc`, `key()`, `window_start()`, `window_end()` and
-    /// arithmetic over them.
+    /// values may be `sum`, `count`, `min`, `max`, `avg`, `acc`, `key()`, `window_start()`, `window_end()`,
+    /// `fired()` and arithmetic over them.
     #[expect(clippy::needless_pass_by_value, reason = "only the signature is ever used")]
     pub fn aggregate<R>(self, result: R) -> Stream<R, K, Tm>
     where
@@ -295,7 +284,7 @@ where
     W: Windowed,
     K: Keyed,
     A: Aggregates<T>,
-    F: Fn(&K, Window, A::Out) -> R + Pure,
+    F: Fn(&K, W::Span, A::Out) -> R + Pure,
 {
     let operator = stream.window.aggregate(id, aggregates, finish);
     Stream { operators: Then(stream.operators, operator), window: NoWindow, _types: PhantomData }
@@ -309,7 +298,7 @@ pub fn aggregate_late<T: 'static, K, Tm, W, O, H, A, F, R>(
     stream: Stream<T, K, Tm, W, O, H>,
     finish: F,
 ) -> (
-    ClosedLate<O, WindowAggregate<K, T, A, F>, H>,
+    ClosedLate<O, W::Aggregate<K, T, A, F>, H>,
     Stream<R, K, Tm, NoWindow, Id, Rec<K, R>>,
     Stream<T, K, Tm, NoWindow, Id, Rec<K, T>>,
 )
@@ -317,9 +306,9 @@ where
     W: Closing,
     K: Keyed,
     A: Aggregates<T>,
-    F: Fn(&K, Window, A::Out) -> R + Pure,
+    F: Fn(&K, W::Span, A::Out) -> R + Pure,
 {
-    let aggregate = WindowAggregate::new(id, stream.window.lengths_ms(), aggregates, finish);
+    let aggregate = stream.window.aggregate(id, aggregates, finish);
     let closed = ClosedLate { operators: stream.operators, aggregate, _head: PhantomData };
     (closed, restart(), restart())
 }

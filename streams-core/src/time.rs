@@ -4,16 +4,38 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// The time of a record that has none yet, and of a watermark before the first record.
 pub const UNTIMED: i64 = i64::MIN;
 
-/// A half-open span of event time `[start, end)` in milliseconds.
+/// Why a window gives a result; `fired()` in an aggregate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Fired {
+    /// The window is still open, and `early(..)` asks for what there is.
+    Early,
+    /// The window is over.
+    Final,
+    /// The window was over and has given its final result; a record came within the lateness.
+    Update,
+}
+
+/// Why a window without bounds gives a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Occasion {
+    /// Why there is a result.
+    pub fired: Fired,
+}
+
+/// A half-open span of event time `[start, end)` in milliseconds, and why it gives a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Window {
     /// The first millisecond inside.
     pub start: i64,
     /// The first millisecond behind.
     pub end: i64,
+    /// Why there is a result.
+    pub fired: Fired,
 }
 
 /// How far records may be behind the largest event time seen, made by [`out_of_order`]. `AHEAD` says whether there

@@ -1,54 +1,50 @@
-//! Windows: how event time is cut into spans, and the typestate of a stream that has one.
+//! Windows: how the records of a key are cut into groups, and the typestate of a stream that has one.
+//!
+//! Here are the traits; the ways of cutting are in files of their own.
 
 use std::time::Duration;
 
 use crate::aggregate::Aggregates;
 use crate::key::Key;
-use crate::op::window_aggregate::WindowAggregate;
-use crate::time::as_ms;
+use crate::op::running::Retention;
+use crate::record::EventTimed;
 
-/// Spans of equal size, one after the other: `[k·size, (k+1)·size)`, aligned to the Unix epoch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tumbling {
-    size: Duration,
-}
+mod fixed;
+mod global;
+mod session;
+mod updating;
 
-/// Overlapping spans of equal size: `[k·slide, k·slide + size)`, aligned to the Unix epoch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hopping {
-    size: Duration,
-    slide: Duration,
-}
+pub use fixed::{Hopping, Tumbling, checked_hopping, checked_tumbling, hopping, tumbling};
+pub use global::{CountWindow, Global, checked_count, checked_global, count_window, global};
+pub use session::{Session, checked_session, session};
+pub use updating::{Disjoint, Updates, Updating, checked_updating};
 
-/// Windows of `size`, one after the other, aligned to the Unix epoch.
-#[must_use]
-pub const fn tumbling(size: Duration) -> Tumbling {
-    Tumbling { size }
-}
-
-/// Windows of `size` of which one begins every `slide`, aligned to the Unix epoch.
-#[must_use]
-pub const fn hopping(size: Duration, slide: Duration) -> Hopping {
-    Hopping { size, slide }
-}
-
-/// A way of cutting event time into windows.
+/// A way of cutting the records of a key into windows.
 pub trait WindowSpec: Windowed {
     /// Why no stream can be cut like this, if so.
     fn problem(&self) -> Option<&'static str>;
 }
 
-impl WindowSpec for Tumbling {
-    fn problem(&self) -> Option<&'static str> {
-        tumbling_problem(*self)
-    }
-}
+/// A window that a stream with time `Tm` can have.
+#[diagnostic::on_unimplemented(
+    message = "this stream has no event time",
+    label = "an event-time window needs event time",
+    note = "write `.event_time(|r| r.at, out_of_order(secs(5)))` before it"
+)]
+pub trait WindowOver<Tm> {}
 
-impl WindowSpec for Hopping {
-    fn problem(&self) -> Option<&'static str> {
-        hopping_problem(*self)
-    }
-}
+#[diagnostic::do_not_recommend]
+impl WindowOver<EventTimed> for Tumbling {}
+#[diagnostic::do_not_recommend]
+impl WindowOver<EventTimed> for Hopping {}
+#[diagnostic::do_not_recommend]
+impl WindowOver<EventTimed> for Session {}
+#[diagnostic::do_not_recommend]
+impl<Tm, R: Retention<Tm>> WindowOver<Tm> for Global<R> {}
+#[diagnostic::do_not_recommend]
+impl<Tm, R: Retention<Tm>> WindowOver<Tm> for CountWindow<R> {}
+#[diagnostic::do_not_recommend]
+impl<W> WindowOver<EventTimed> for Updating<W> {}
 
 /// Whether something of the length is lost in milliseconds.
 const fn has_fraction(length: Duration) -> bool {
@@ -56,58 +52,6 @@ const fn has_fraction(length: Duration) -> bool {
 }
 
 const FRACTION: &str = "windows are cut in whole milliseconds; write e.g. `tumbling(millis(1_500))` or `hopping(secs(10), millis(500))`";
-
-const fn tumbling_problem(spec: Tumbling) -> Option<&'static str> {
-    if has_fraction(spec.size) {
-        return Some(FRACTION);
-    }
-    if as_ms(spec.size) == 0 {
-        return Some("window size must be at least a millisecond; write e.g. `tumbling(secs(10))`");
-    }
-    None
-}
-
-const fn hopping_problem(spec: Hopping) -> Option<&'static str> {
-    let (size, slide) = (as_ms(spec.size), as_ms(spec.slide));
-    if has_fraction(spec.size) || has_fraction(spec.slide) {
-        return Some(FRACTION);
-    }
-    if size == 0 {
-        return Some("window size must be at least a millisecond; write e.g. `hopping(secs(10), secs(2))`");
-    }
-    if slide == 0 || slide > size {
-        return Some(
-            "window slide must be above zero and at most the size, or records between windows would be lost; write e.g. `hopping(secs(10), secs(2))`",
-        );
-    }
-    None
-}
-
-/// The window itself, checked while the user's crate is compiled.
-///
-/// # Panics
-/// At compile time, when the window is impossible; the message says what to write.
-#[must_use]
-#[track_caller]
-pub const fn checked_tumbling(spec: Tumbling) -> Tumbling {
-    match tumbling_problem(spec) {
-        None => spec,
-        Some(problem) => panic!("{}", problem),
-    }
-}
-
-/// The window itself, checked while the user's crate is compiled.
-///
-/// # Panics
-/// At compile time, when the window is impossible; the message says what to write.
-#[must_use]
-#[track_caller]
-pub const fn checked_hopping(spec: Hopping) -> Hopping {
-    match hopping_problem(spec) {
-        None => spec,
-        Some(problem) => panic!("{}", problem),
-    }
-}
 
 /// The stream has no window.
 #[derive(Debug, Clone, Copy)]
@@ -124,6 +68,8 @@ pub struct Running<R>(pub(crate) R);
     note = "write `.window(tumbling(secs(10)))` before it, or `.running(forever())` for one result per record"
 )]
 pub trait Windowed: Copy {
+    /// What a result can say of its window.
+    type Span: Copy;
     /// The operator that aggregates over it.
     type Aggregate<K: Key, T: 'static, A: Aggregates<T>, F>;
 
@@ -139,63 +85,11 @@ pub trait Windowed: Copy {
 /// A stream whose windows close, so that records can come too late for them.
 #[diagnostic::on_unimplemented(
     message = "no record can be late here",
-    label = "`late` needs the result of an aggregate over a window",
+    label = "only windows of event time are over at some time",
     note = "write `.window(tumbling(secs(10))).aggregate(..)` before it"
 )]
-pub trait Closing: WindowSpec {
-    /// Size and slide in ms.
-    fn lengths_ms(self) -> (i64, i64);
-}
+pub trait Closing: WindowSpec {}
 
-impl Closing for Tumbling {
-    fn lengths_ms(self) -> (i64, i64) {
-        let size = as_ms(self.size);
-        (size, size)
-    }
-}
-
-impl Closing for Hopping {
-    fn lengths_ms(self) -> (i64, i64) {
-        (as_ms(self.size), as_ms(self.slide))
-    }
-}
-
-macro_rules! windowed {
-    ($($spec:ty),*) => {$(
-        impl Windowed for $spec {
-            type Aggregate<K: Key, T: 'static, A: Aggregates<T>, F> = WindowAggregate<K, T, A, F>;
-
-            fn aggregate<K: Key, T: 'static, A: Aggregates<T>, F>(
-                self,
-                id: &'static str,
-                aggregates: A,
-                finish: F,
-            ) -> WindowAggregate<K, T, A, F> {
-                WindowAggregate::new(id, self.lengths_ms(), aggregates, finish)
-            }
-        }
-    )*};
-}
-
-windowed!(Tumbling, Hopping);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn impossible_windows_say_what_to_write() {
-        let ms = Duration::from_millis;
-        assert_eq!(tumbling(ms(1)).problem(), None);
-        assert_eq!(hopping(ms(10), ms(10)).problem(), None);
-        let problems = [
-            tumbling(Duration::ZERO).problem(),
-            tumbling(Duration::from_micros(1_500)).problem(),
-            hopping(Duration::ZERO, ms(1)).problem(),
-            hopping(ms(10), Duration::ZERO).problem(),
-            hopping(ms(10), ms(11)).problem(),
-            hopping(ms(10), Duration::from_micros(2_500)).problem(),
-        ];
-        assert!(problems.iter().all(|problem| problem.is_some_and(|text| text.contains("write e.g."))));
-    }
-}
+impl Closing for Tumbling {}
+impl Closing for Hopping {}
+impl Closing for Session {}

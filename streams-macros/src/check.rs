@@ -31,6 +31,7 @@ pub(crate) fn job(ctxt: &Ctxt, job: &Job) {
     check_unique_operator_names(ctxt, job);
     check_keys_are_owned(ctxt, job);
     check_window_words_need_a_window(ctxt, job);
+    check_windows_of_records_are_bounded(ctxt, job);
     check_accumulator_limit(ctxt, job);
     closures::check(ctxt, job);
 }
@@ -192,14 +193,45 @@ fn leading_reference(body: &Expr) -> Option<&syn::ExprReference> {
     }
 }
 
-/// A running aggregate has no window: `.running(forever()).aggregate((key(), window_start()))`.
+/// A running aggregate has no window, `.running(forever()).aggregate((key(), window_start()))`, and a window of
+/// records has no bounds in time: `.window(global(forever())).aggregate((key(), window_end()))`.
 fn check_window_words_need_a_window(ctxt: &Ctxt, job: &Job) {
     for node in &job.nodes {
         let Call::Aggregate(aggregate) = &node.call else { continue };
+        if let (Some(word), Some(window)) =
+            (&aggregate.bound_word, input(job, node).and_then(Node::window_word))
+            && window.keeps
+        {
+            let window = window.name;
+            ctxt.error_at(
+                word.span(),
+                format!("`{word}` needs a window of event time and `{window}` has no bounds; write e.g. `min(|r| r.at)` and `max(|r| r.at)`"),
+            );
+        }
         if let (Some(word), Some(Kind::Running)) = (&aggregate.window_word, input_kind(job, node)) {
             ctxt.error_at(
                 word.span(),
                 format!("`{word}` needs a window and this aggregate is running; remove it or write `.window(tumbling(secs(10)))`"),
+            );
+        }
+    }
+}
+
+/// Keys that come no more would be kept in silence: `.window(count_window(100))`.
+fn check_windows_of_records_are_bounded(ctxt: &Ctxt, job: &Job) {
+    for node in &job.nodes {
+        let Some(word) = node.window_word().filter(|word| word.keeps) else { continue };
+        let Some((call, _)) = node.exprs().first().and_then(|spec| symbol::window_call(spec)) else {
+            continue;
+        };
+        let first = if word.name == "global" { "" } else { "100, " };
+        if call.args.len() < word.args {
+            ctxt.error_on(
+                &call.func,
+                format!(
+                    "unbounded state; write `{0}({first}ttl(mins(10)))` to forget a key that has been quiet, or `{0}({first}forever())`",
+                    word.name
+                ),
             );
         }
     }
@@ -222,7 +254,11 @@ fn check_accumulator_limit(ctxt: &Ctxt, job: &Job) {
 }
 
 fn input_kind(job: &Job, node: &Node) -> Option<Kind> {
-    node.inputs.first().and_then(|input| job.nodes.get(*input)).map(|input| input.kind)
+    input(job, node).map(|input| input.kind)
+}
+
+fn input<'a>(job: &'a Job, node: &Node) -> Option<&'a Node> {
+    node.inputs.first().and_then(|input| job.nodes.get(*input))
 }
 
 #[cfg(test)]

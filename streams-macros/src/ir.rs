@@ -7,7 +7,8 @@ use proc_macro2::{Ident, Span, TokenStream};
 use syn::{Expr, LitStr, Type};
 
 use crate::ident::Names;
-use crate::ops::{Kind, Op};
+use crate::ops::{Form, Kind, Op};
+use crate::symbol;
 
 /// Index into [`Job::nodes`].
 pub(crate) type NodeId = usize;
@@ -126,13 +127,13 @@ pub(crate) enum Call {
     Unfinished(Span),
 }
 
-/// The windows whose numbers can be constants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Window {
-    /// Windows side by side.
-    Tumbling,
-    /// Overlapping windows.
-    Hopping,
+/// A window whose numbers are constants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Window {
+    /// The names of its type in the core, each the argument of the one before.
+    pub(crate) ty: Vec<&'static str>,
+    /// The function that checks it.
+    pub(crate) checked: &'static str,
 }
 
 /// The arguments of a straight operator.
@@ -157,6 +158,8 @@ pub(crate) struct Aggregate {
     pub(crate) finish: Expr,
     /// The window word that was used, if any.
     pub(crate) window_word: Option<Ident>,
+    /// The word for a bound of the window that was used, if any.
+    pub(crate) bound_word: Option<Ident>,
     /// Settings and plain values that the row mentions outside of its accumulators.
     pub(crate) captures: Vec<Ident>,
     /// The node that yields the latecomers.
@@ -201,6 +204,12 @@ impl Node {
 }
 
 impl Node {
+    /// The constructor of the window that the node is, where it is written there.
+    pub(crate) fn window_word(&self) -> Option<&'static symbol::WindowWord> {
+        let (call, _) = symbol::window_call(self.exprs().first().copied()?)?;
+        symbol::window(call).filter(|_| self.op.form == Form::Window)
+    }
+
     /// Settings and plain values that the node mentions.
     pub(crate) fn captures(&self) -> Vec<&Ident> {
         match &self.call {
@@ -218,7 +227,7 @@ impl Job {
     /// How often each node is read; a read of late rows is not one of the aggregate's result.
     pub(crate) fn uses(&self) -> Vec<usize> {
         let mut uses = vec![0; self.nodes.len()];
-        let readers = self.nodes.iter().filter(|node| node.op.form != crate::ops::Form::Late);
+        let readers = self.nodes.iter().filter(|node| node.op.form != Form::Late);
         let reads = readers.flat_map(|node| node.inputs.iter().copied());
         for node in reads.chain(self.outputs.iter().map(|output| output.node)) {
             if let Some(count) = uses.get_mut(node) {

@@ -1,6 +1,9 @@
 //! Every word of the language that is not an operator, as a constant.
 //!
-//! Operators have their own table in `ops`; nothing here has behavior.
+//! Operators have their own table in `ops`; nothing here has behavior but looking words up.
+
+use proc_macro2::Ident;
+use syn::Expr;
 
 /// Root of the expansion for users of the runtime.
 pub(crate) const RUNTIME_ROOT: &str = "streams_runtime";
@@ -27,15 +30,94 @@ pub(crate) const WINDOW_START: &str = "window_start";
 /// End of the row's window.
 pub(crate) const WINDOW_END: &str = "window_end";
 
-/// Constructors of windows.
-pub(crate) const TUMBLING: &str = "tumbling";
-/// The overlapping one.
-pub(crate) const HOPPING: &str = "hopping";
+/// Why the row is given.
+pub(crate) const FIRED: &str = "fired";
+
+/// A constructor of windows.
+#[derive(Debug)]
+pub(crate) struct WindowWord {
+    /// The word.
+    pub(crate) name: &'static str,
+    /// The name of its type in the core.
+    pub(crate) ty: &'static str,
+    /// The function that checks it.
+    pub(crate) checked: &'static str,
+    /// The number of its arguments.
+    pub(crate) args: usize,
+    /// Whether its last argument is how long a key is kept, which is part of its type.
+    pub(crate) keeps: bool,
+}
+
+/// The constructors of windows.
+#[rustfmt::skip]
+pub(crate) const WINDOWS: &[WindowWord] = &[
+    WindowWord { name: "tumbling", ty: "Tumbling", checked: "checked_tumbling", args: 1, keeps: false },
+    WindowWord { name: "hopping", ty: "Hopping", checked: "checked_hopping", args: 2, keeps: false },
+    WindowWord { name: "session", ty: "Session", checked: "checked_session", args: 1, keeps: false },
+    WindowWord { name: "count_window", ty: "CountWindow", checked: "checked_count", args: 2, keeps: true },
+    WindowWord { name: "global", ty: "Global", checked: "checked_global", args: 1, keeps: true },
+];
+
+/// A method of a window.
+#[derive(Debug)]
+pub(crate) struct WindowSetting {
+    /// The word.
+    pub(crate) name: &'static str,
+    /// The constructors whose type it changes into [`UPDATING`].
+    pub(crate) updates: &'static [&'static str],
+}
+
+/// The methods of windows.
+pub(crate) const WINDOW_SETTINGS: &[WindowSetting] = &[
+    WindowSetting { name: "offset", updates: &[] },
+    WindowSetting { name: "offset_back", updates: &[] },
+    WindowSetting { name: "lateness", updates: &["tumbling", "hopping", "session"] },
+    WindowSetting { name: "early", updates: &["tumbling", "hopping", "session", "count_window", "global"] },
+    WindowSetting { name: "discarding", updates: &["tumbling", "hopping", "session", "count_window"] },
+    WindowSetting { name: "every", updates: &[] },
+];
+
+/// The type of windows that give more than one result.
+pub(crate) const UPDATING: &str = "Updating";
+/// The function that checks it.
+pub(crate) const CHECKED_UPDATING: &str = "checked_updating";
+
+/// Words for how long a key is kept, and their types.
+pub(crate) const RETENTIONS: &[(&str, &str)] = &[("forever", "Forever"), ("ttl", "Ttl")];
+
+/// The constructor in `tumbling(..).offset(..)` and the methods behind it.
+pub(crate) fn window_call(spec: &Expr) -> Option<(&syn::ExprCall, Vec<&syn::ExprMethodCall>)> {
+    let mut settings = Vec::new();
+    let mut rest = spec;
+    loop {
+        match rest {
+            Expr::Call(call) => return Some((call, settings)),
+            Expr::MethodCall(setting) => {
+                settings.push(setting);
+                rest = &setting.receiver;
+            }
+            Expr::Paren(paren) => rest = &paren.expr,
+            _ => return None,
+        }
+    }
+}
+
+/// The constructor that a call is one of.
+pub(crate) fn window(call: &syn::ExprCall) -> Option<&'static WindowWord> {
+    let word = last_word(call)?;
+    WINDOWS.iter().find(|known| word == known.name)
+}
+
+/// The last word of the path that is called.
+pub(crate) fn last_word(call: &syn::ExprCall) -> Option<&Ident> {
+    let Expr::Path(path) = &*call.func else { return None };
+    path.path.segments.last().map(|last| &last.ident)
+}
 
 /// Functions whose calls with constant arguments are constant themselves.
 pub(crate) const CONST_CONSTRUCTORS: &[&str] = &[
-    TUMBLING,
-    HOPPING,
+    "forever",
+    "ttl",
     "secs",
     "mins",
     "hours",
@@ -57,8 +139,11 @@ pub(crate) const PRELUDE_FUNCTIONS: &[&str] = &[
     "hours",
     "millis",
     "days",
-    TUMBLING,
-    HOPPING,
+    "tumbling",
+    "hopping",
+    "session",
+    "count_window",
+    "global",
     "sum",
     "count",
     "min",
@@ -68,6 +153,7 @@ pub(crate) const PRELUDE_FUNCTIONS: &[&str] = &[
     KEY,
     WINDOW_START,
     WINDOW_END,
+    FIRED,
     "ttl",
     "forever",
 ];

@@ -14,7 +14,7 @@ use crate::key::Key;
 use crate::push::{Operator, Push, System};
 use crate::record::{EventTimed, NoTime, Rec};
 use crate::state::{OperatorId, Page, Saver};
-use crate::time::{UNTIMED, Window, as_ms};
+use crate::time::{Fired, UNTIMED, Window, as_ms};
 use crate::window::{Running, Windowed};
 
 /// Keys are kept as long as the job lives.
@@ -67,6 +67,7 @@ impl Retention<EventTimed> for Ttl {
 }
 
 impl Windowed for Running<Option<i64>> {
+    type Span = Window;
     type Aggregate<K: Key, T: 'static, A: Aggregates<T>, F> = RunningAggregate<K, T, A, F>;
 
     fn aggregate<K: Key, T: 'static, A: Aggregates<T>, F>(
@@ -218,7 +219,7 @@ where
         aggregates.add(&mut row.kept.state, &record.val);
         match aggregates.finish(row.kept.state.clone()) {
             Ok(values) => {
-                let window = Window { start: UNTIMED, end: UNTIMED };
+                let window = Window { start: UNTIMED, end: UNTIMED, fired: Fired::Final };
                 let val = (self.finish)(&record.key, window, values);
                 next.push(Rec { ts: record.ts, key: record.key, val }, cx);
             }

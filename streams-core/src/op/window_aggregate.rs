@@ -18,16 +18,17 @@ use crate::context::{Context, Cx};
 use crate::effects::Origin;
 use crate::error::CodecError;
 use crate::key::Key;
+use crate::op::late::{LateOperator, Nowhere};
 use crate::push::{Operator, Push, System};
 use crate::record::Rec;
 use crate::state::{OperatorId, Page, Saver};
-use crate::time::{UNTIMED, Window};
+use crate::time::{Fired, UNTIMED, Window};
 
-mod late;
-mod spans;
+pub(crate) mod spans;
+pub(crate) mod tags;
 
-pub use late::{ClosedLate, LateChain};
-use spans::Spans;
+use spans::{Cut, Spans};
+use tags::{clamp, pane_of, pane_tag};
 
 /// Aggregates the records of each key in each window.
 ///
@@ -78,12 +79,12 @@ struct Pane<K, S> {
 }
 
 impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
-    pub(crate) fn new(id: &'static str, lengths_ms: (i64, i64), aggregates: A, finish: F) -> Self {
+    pub(crate) fn new(id: &'static str, cut: Cut, aggregates: A, finish: F) -> Self {
         Self {
             id: OperatorId::new(id),
             aggregates,
             finish,
-            spans: Spans::new(lengths_ms),
+            spans: Spans::new(cut),
             hot_start_ms: 0,
             hot_len_ms: 0,
             hot: HashMap::new(),
@@ -212,7 +213,8 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
         C: Context,
         N: Push<Rec<K, R>, C>,
     {
-        let window = Window { start: clamp(end - self.spans.size()), end: clamp(end) };
+        let start = clamp(end - self.spans.size());
+        let window = Window { start, end: clamp(end), fired: Fired::Final };
         let mut rows: Vec<(K, A::State)> = Vec::new();
         let mut panes = 0;
         while let Some(oldest) = self.panes.first_entry() {
@@ -377,22 +379,6 @@ fn put_aside<K: Key, S: DeserializeOwned>(
     Ok(())
 }
 
-/// The start of a pane as bytes that sort like the number.
-fn pane_tag(start_ms: i64) -> [u8; 8] {
-    (start_ms ^ i64::MIN).to_be_bytes()
-}
-
-fn pane_of(key: &[u8]) -> Result<(i64, &[u8]), CodecError> {
-    let (tag, key) = key
-        .split_first_chunk::<8>()
-        .ok_or(CodecError::Truncated { at: key.len(), what: "the start of a pane" })?;
-    Ok((i64::from_be_bytes(*tag) ^ i64::MIN, key))
-}
-
-fn clamp(at: i128) -> i64 {
-    i64::try_from(at).unwrap_or(if at < 0 { i64::MIN } else { i64::MAX })
-}
-
 impl<K: Key, T, A, F, R> Operator<Rec<K, T>> for WindowAggregate<K, T, A, F>
 where
     A: Aggregates<T>,
@@ -425,16 +411,18 @@ where
     }
 }
 
-/// Takes late records that nobody asked for; they are counted all the same.
-struct Nowhere;
-
-impl<R, C: Context> Push<R, C> for Nowhere {
+impl<K: Key, T, A, F, R> LateOperator<Rec<K, T>> for WindowAggregate<K, T, A, F>
+where
+    A: Aggregates<T>,
+    F: Fn(&K, Window, A::Out) -> R,
+{
     #[inline(always)]
-    fn push(&mut self, _record: R, _cx: &mut C) {}
-
-    #[inline(always)]
-    fn watermark(&mut self, _at_ms: i64, _cx: &mut C) {}
-
-    #[inline(always)]
-    fn system(&mut self, _message: &mut System<'_>, _cx: &mut C) {}
+    fn push_late<C, L, N>(&mut self, record: Rec<K, T>, late: &mut L, _next: &mut N, cx: &mut C)
+    where
+        C: Context,
+        L: Push<Rec<K, T>, C>,
+        N: Push<Rec<K, R>, C>,
+    {
+        self.take(record, late, cx);
+    }
 }

@@ -52,6 +52,73 @@ window_job!(hopping_9_6, hopping(millis(9), millis(6)));
 window_job!(tumbling_huge, tumbling(days(100_000_000_000)));
 window_job!(hopping_huge, hopping(days(90_000_000_000), days(30_000_000_000)));
 
+macro_rules! updating_job {
+    ($name:ident, $window:expr) => {
+        #[stream_job]
+        pub(crate) fn $name(events: Stream<Event>) -> (Stream<Sum>, Stream<Event>) {
+            let sums = events
+                .event_time(|e| e.at, out_of_order(millis(3)))
+                .key_by(|e| e.key)
+                .window($window)
+                .aggregate(Sum {
+                    key: key(),
+                    from: window_start(),
+                    to: window_end(),
+                    n: count(),
+                    total: sum(|e| e.amount % 1_000),
+                    biggest: fired() as u64,
+                });
+            let late = sums.late();
+            (sums, late)
+        }
+    };
+}
+
+updating_job!(late_10_15, tumbling(millis(10)).lateness(millis(15)));
+updating_job!(late_7_100, tumbling(millis(7)).offset(millis(2)).lateness(millis(100)));
+updating_job!(early_10_4, tumbling(millis(10)).early(millis(4)));
+updating_job!(early_late, tumbling(millis(10)).early(millis(3)).lateness(millis(20)));
+updating_job!(discarding, tumbling(millis(10)).early(millis(3)).lateness(millis(20)).discarding());
+updating_job!(discarding_late, tumbling(millis(5)).lateness(millis(30)).discarding());
+updating_job!(hopping_late, hopping(millis(10), millis(3)).lateness(millis(12)));
+updating_job!(hopping_early, hopping(millis(12), millis(8)).offset_back(millis(1)).early(millis(5)));
+updating_job!(session_1, session(millis(1)));
+updating_job!(session_6, session(millis(6)));
+updating_job!(session_40, session(millis(40)));
+updating_job!(session_huge, session(days(100_000_000_000)));
+updating_job!(session_late, session(millis(5)).lateness(millis(20)));
+updating_job!(session_early, session(millis(9)).early(millis(4)));
+updating_job!(session_both, session(millis(9)).early(millis(6)).lateness(millis(15)));
+updating_job!(session_discarding, session(millis(9)).early(millis(6)).lateness(millis(15)).discarding());
+updating_job!(hopping_both, hopping(millis(10), millis(2)).early(millis(7)).lateness(millis(9)));
+
+macro_rules! global_job {
+    ($name:ident, $window:expr) => {
+        #[stream_job]
+        pub(crate) fn $name(events: Stream<Event>) -> Stream<Sum> {
+            events.event_time(|e| e.at, out_of_order(millis(3))).key_by(|e| e.key).window($window).aggregate(
+                Sum {
+                    key: key(),
+                    from: min(|e| e.at),
+                    to: max(|e| e.at),
+                    n: count(),
+                    total: sum(|e| e.amount % 1_000),
+                    biggest: fired() as u64,
+                },
+            )
+        }
+    };
+}
+
+global_job!(count_3, count_window(3, forever()));
+global_job!(count_1_ttl, count_window(1, ttl(millis(9))));
+global_job!(count_4_ttl, count_window(4, ttl(millis(30))));
+global_job!(count_early, count_window(5, ttl(millis(30))).early(millis(7)).discarding());
+global_job!(all_forever, global(forever()));
+global_job!(all_ttl, global(ttl(millis(12))));
+global_job!(all_every, global(ttl(millis(20))).every(3).early(millis(8)));
+global_job!(all_discarding, global(ttl(millis(20))).every(4).discarding().early(millis(15)));
+
 #[stream_job]
 pub(crate) fn run_forever(events: Stream<Event>) -> Stream<Sum> {
     events.event_time(|e| e.at, out_of_order(millis(3))).key_by(|e| e.key).running(forever()).aggregate(Sum {

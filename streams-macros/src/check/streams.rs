@@ -65,9 +65,10 @@ fn check_key_before_window(ctxt: &Ctxt, node: &Node, before: Facts) -> bool {
     !needs || before.keyed
 }
 
-/// Windows are cut in event time: `flows.key_by(..).window(tumbling(secs(10)))`.
+/// Windows are cut in event time: `flows.key_by(..).window(tumbling(secs(10)))`. Those of records need none, unless
+/// their own words do, which rustc knows.
 fn check_time_before_window(ctxt: &Ctxt, node: &Node, before: Facts) -> bool {
-    let needs = node.op.form == Form::Window;
+    let needs = node.window_word().is_some_and(|word| !word.keeps);
     if needs && !before.timed {
         ctxt.error_at(
             node.word.span(),

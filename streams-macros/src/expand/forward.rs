@@ -110,7 +110,7 @@ impl Emit<'_> {
                 return quote_spanned!(*dot=> let #stream = #input.#word;);
             }
             (Call::Aggregate(aggregate), _) => return self.aggregate(aggregate),
-            (Call::ConstWindow(window, spec), _) => return self.const_window(*window, spec),
+            (Call::ConstWindow(window, spec), _) => return self.const_window(window, spec),
             (Call::Args(args), Form::Window) => {
                 let (plan, exprs) = (self.wires.plan(), &args.exprs);
                 self.method(args, &quote_spanned!(span=> #plan.window(#(#exprs),*)?))
@@ -163,30 +163,31 @@ impl Emit<'_> {
     }
 
     /// A window whose numbers rustc checks, with its complaint on the user's expression.
-    fn const_window(&self, window: Window, spec: &syn::Expr) -> TokenStream {
+    fn const_window(&self, window: &Window, spec: &syn::Expr) -> TokenStream {
         let Self { span, node, number, .. } = *self;
         let (private, constant, stream) = (
             self.job.names.private(span),
             self.job.names.spec(number, span),
             self.job.names.stream(number, span),
         );
-        let (ty, checked) = match window {
-            Window::Tumbling => ("Tumbling", "checked_tumbling"),
-            Window::Hopping => ("Hopping", "checked_hopping"),
-        };
-        let ty = Ident::new(ty, span);
+        let nested = window.ty.iter().rev().fold(TokenStream::new(), |inner, name| {
+            let name = Ident::new(name, span);
+            let inner = (!inner.is_empty()).then(|| quote_spanned!(span=> <#inner>));
+            quote_spanned!(span=> #private::#name #inner)
+        });
         // The call begins on the first word and ends on the last parenthesis of the user's text.
         let first = spec.span();
-        let (checker, checked) = (self.job.names.private(first), Ident::new(checked, first));
+        let (checker, checked) = (self.job.names.private(first), Ident::new(window.checked, first));
         let mut call = quote_spanned!(first=> #checker::#checked);
         let last = match spec {
             syn::Expr::Call(call) => call.paren_token,
+            syn::Expr::MethodCall(call) => call.paren_token,
             _ => syn::token::Paren(first),
         };
         last.surround(&mut call, |tokens| spec.to_tokens(tokens));
         let (input, word) = (self.input(0), &node.word);
         quote_spanned! {span=>
-            const #constant: #private::#ty = #call;
+            const #constant: #nested = #call;
             let #stream = #input.#word(#constant);
         }
     }

@@ -2,6 +2,7 @@
 
 mod errors;
 mod jobs;
+mod windows;
 
 use expect_test::{Expect, expect};
 use proc_macro2::TokenStream;
@@ -184,42 +185,6 @@ fn window() {
         expect![[r#"
             const __SPEC1: __p::Tumbling = __p::checked_tumbling(tumbling(secs(10)));
             let __s1 = flows.window(__SPEC1);
-            let mut __m = __plan.machine();
-            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
-            __m.source(__q0, __n0).finish(__p::Cx::new())
-            }
-        "#]],
-    );
-    check(
-        "flows.window(hopping(Duration::from_secs(2 * SIZE), config::SLIDE))",
-        expect![[r#"
-            const __SPEC1: __p::Hopping = __p::checked_hopping(
-                hopping(Duration::from_secs(2 * SIZE), config::SLIDE),
-            );
-            let __s1 = flows.window(__SPEC1);
-            let mut __m = __plan.machine();
-            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
-            __m.source(__q0, __n0).finish(__p::Cx::new())
-            }
-        "#]],
-    );
-    check(
-        "flows.window(tumbling(secs(n)))",
-        expect![[r#"
-            let __s1 = {
-                let n = ::core::clone::Clone::clone(&n);
-                flows.window(__plan.window(tumbling(secs(n)))?)
-            };
-            let mut __m = __plan.machine();
-            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
-            __m.source(__q0, __n0).finish(__p::Cx::new())
-            }
-        "#]],
-    );
-    check(
-        "flows.window(my_window())",
-        expect![[r#"
-            let __s1 = flows.window(__plan.window(my_window())?);
             let mut __m = __plan.machine();
             let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
             __m.source(__q0, __n0).finish(__p::Cx::new())

@@ -18,7 +18,13 @@ impl Lower<'_> {
     pub(super) fn aggregate(&self, op: Span, call: &ast::Call) -> Aggregate {
         let mut finish = call.args.first().cloned().unwrap_or_else(|| syn::parse_quote_spanned!(op=> ()));
         self.refuse_streams(&finish);
-        let mut lift = Lift { ctxt: self.ctxt, names: self.forge, calls: Vec::new(), window_word: None };
+        let mut lift = Lift {
+            ctxt: self.ctxt,
+            names: self.forge,
+            calls: Vec::new(),
+            window_word: None,
+            bound_word: None,
+        };
         lift.visit_expr_mut(&mut finish);
         let captures = self.own_captures(&mut finish);
         let mut accumulators = Vec::new();
@@ -29,7 +35,14 @@ impl Lower<'_> {
             }
             accumulators.push(Accumulator { call, word, captures: own });
         }
-        Aggregate { accumulators, finish, window_word: lift.window_word, captures, late: None }
+        Aggregate {
+            accumulators,
+            finish,
+            window_word: lift.window_word,
+            bound_word: lift.bound_word,
+            captures,
+            late: None,
+        }
     }
 }
 
@@ -38,6 +51,7 @@ struct Lift<'a> {
     names: Names,
     calls: Vec<(Ident, syn::ExprCall)>,
     window_word: Option<Ident>,
+    bound_word: Option<Ident>,
 }
 
 impl VisitMut for Lift<'_> {
@@ -91,6 +105,7 @@ impl Lift<'_> {
             }
             symbol::WINDOW_START => quote_spanned!(span=> #win.start),
             symbol::WINDOW_END => quote_spanned!(span=> #win.end),
+            symbol::FIRED => quote_spanned!(span=> #win.fired),
             _ => return None,
         };
         if !call.args.is_empty() {
@@ -98,6 +113,9 @@ impl Lift<'_> {
         }
         if name != symbol::KEY {
             self.window_word.get_or_insert_with(|| word.clone());
+            if name != symbol::FIRED {
+                self.bound_word.get_or_insert_with(|| word.clone());
+            }
         }
         syn::parse2(replaced).ok()
     }

@@ -1,4 +1,4 @@
-//! Arguments: what they capture, and windows whose numbers are constant.
+//! Arguments: what they capture.
 //!
 //! A closure must own what it captures, because the machine outlives the function that builds it.
 
@@ -7,8 +7,8 @@ use syn::visit_mut::{self, VisitMut};
 use syn::{Expr, Token};
 
 use super::{Lower, Name};
-use crate::ir::{Args, Call, Window};
-use crate::{ast, scope, symbol};
+use crate::ir::Args;
+use crate::{ast, scope};
 
 impl Lower<'_> {
     /// The arguments of a straight operator.
@@ -39,26 +39,6 @@ impl Lower<'_> {
         });
         names.collect()
     }
-
-    /// A window: constant if everything in it is, else checked when the job starts.
-    pub(super) fn window(&self, call: &ast::Call) -> Call {
-        let Some(spec) = call.args.first() else { return Call::Args(self.args(call)) };
-        match self.const_window(spec) {
-            Some(window) => Call::ConstWindow(window, Box::new(spec.clone())),
-            None => Call::Args(self.args(call)),
-        }
-    }
-
-    fn const_window(&self, spec: &Expr) -> Option<Window> {
-        let Expr::Call(call) = spec else { return None };
-        let Expr::Path(path) = &*call.func else { return None };
-        let window = match path.path.segments.last()?.ident.to_string().as_str() {
-            symbol::TUMBLING => Window::Tumbling,
-            symbol::HOPPING => Window::Hopping,
-            _ => return None,
-        };
-        (self.captures(spec).is_empty() && call.args.iter().all(is_const)).then_some(window)
-    }
 }
 
 /// Adds what is not there yet, keeping the order.
@@ -68,30 +48,6 @@ pub(super) fn merge(captures: &mut Vec<Ident>, more: Vec<Ident>) {
             captures.push(ident);
         }
     }
-}
-
-/// True for what rustc can certainly evaluate: literals, constants by their spelling, our constructors.
-fn is_const(expr: &Expr) -> bool {
-    match expr {
-        Expr::Lit(_) => true,
-        Expr::Paren(paren) => is_const(&paren.expr),
-        Expr::Unary(unary) => is_const(&unary.expr),
-        Expr::Cast(cast) => is_const(&cast.expr),
-        Expr::Binary(binary) => is_const(&binary.left) && is_const(&binary.right),
-        Expr::Path(path) => {
-            path.path.segments.last().is_some_and(|last| is_screaming(&last.ident.to_string()))
-        }
-        Expr::Call(call) => {
-            let Expr::Path(path) = &*call.func else { return false };
-            let Some(last) = path.path.segments.last() else { return false };
-            symbol::CONST_CONSTRUCTORS.iter().any(|word| last.ident == word) && call.args.iter().all(is_const)
-        }
-        _ => false,
-    }
-}
-
-fn is_screaming(name: &str) -> bool {
-    name.chars().any(char::is_uppercase) && !name.chars().any(char::is_lowercase)
 }
 
 /// Adds `move` to the outermost closures that capture something.

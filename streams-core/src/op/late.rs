@@ -2,13 +2,32 @@
 
 use std::marker::PhantomData;
 
-use super::WindowAggregate;
-use crate::aggregate::Aggregates;
 use crate::context::Context;
-use crate::key::Key;
 use crate::push::{Operator, Push, System};
-use crate::record::Rec;
-use crate::time::Window;
+
+/// An operator whose records can come too late. As an [`Operator`] it drops those; they are counted all the same.
+pub trait LateOperator<R>: Operator<R> {
+    /// One record, which goes to `late` when its time is over.
+    fn push_late<C, L, N>(&mut self, record: R, late: &mut L, next: &mut N, cx: &mut C)
+    where
+        C: Context,
+        L: Push<R, C>,
+        N: Push<Self::Out, C>;
+}
+
+/// Takes late records that nobody asked for.
+pub(crate) struct Nowhere;
+
+impl<R, C: Context> Push<R, C> for Nowhere {
+    #[inline(always)]
+    fn push(&mut self, _record: R, _cx: &mut C) {}
+
+    #[inline(always)]
+    fn watermark(&mut self, _at_ms: i64, _cx: &mut C) {}
+
+    #[inline(always)]
+    fn system(&mut self, _message: &mut System<'_>, _cx: &mut C) {}
+}
 
 /// An aggregate whose late records are a stream of their own; waits for both tails.
 #[derive(Debug)]
@@ -44,41 +63,38 @@ struct LateEnd<X, L, N> {
     results: N,
 }
 
-impl<K: Key, T, A, F, R, L, N, C> Push<Rec<K, T>, C> for LateEnd<WindowAggregate<K, T, A, F>, L, N>
+impl<R, X, L, N, C> Push<R, C> for LateEnd<X, L, N>
 where
-    A: Aggregates<T>,
-    F: Fn(&K, Window, A::Out) -> R,
+    X: LateOperator<R>,
     C: Context,
-    L: Push<Rec<K, T>, C>,
-    N: Push<Rec<K, R>, C>,
+    L: Push<R, C>,
+    N: Push<X::Out, C>,
 {
     #[inline(always)]
-    fn push(&mut self, record: Rec<K, T>, cx: &mut C) {
-        self.aggregate.take(record, &mut self.late, cx);
+    fn push(&mut self, record: R, cx: &mut C) {
+        self.aggregate.push_late(record, &mut self.late, &mut self.results, cx);
     }
 
     #[inline(always)]
     fn watermark(&mut self, at_ms: i64, cx: &mut C) {
-        self.aggregate.advance(at_ms, &mut self.results, cx);
+        self.aggregate.watermark(at_ms, &mut self.results, cx);
         self.late.watermark(at_ms, cx);
     }
 
     fn system(&mut self, message: &mut System<'_>, cx: &mut C) {
-        self.aggregate.hear(message, &mut self.results, cx);
-        self.results.system(message, cx);
+        self.aggregate.system(message, &mut self.results, cx);
         self.late.system(message, cx);
     }
 }
 
 #[diagnostic::do_not_recommend]
-impl<H, O, K: Key, T, A, F, R, L, N, C> Push<H, C> for LateChain<O, WindowAggregate<K, T, A, F>, L, N, H>
+impl<H, O, X, L, N, C> Push<H, C> for LateChain<O, X, L, N, H>
 where
-    O: Operator<H, Out = Rec<K, T>>,
-    A: Aggregates<T>,
-    F: Fn(&K, Window, A::Out) -> R,
+    O: Operator<H>,
+    X: LateOperator<O::Out>,
     C: Context,
-    L: Push<Rec<K, T>, C>,
-    N: Push<Rec<K, R>, C>,
+    L: Push<O::Out, C>,
+    N: Push<X::Out, C>,
 {
     #[inline(always)]
     fn push(&mut self, record: H, cx: &mut C) {

@@ -1,0 +1,354 @@
+//! `window(count_window(..))` and `window(global(..))`: results after a number of records, and at moments of event
+//! time, without windows of event time.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::marker::PhantomData;
+
+use hashbrown::HashMap;
+use serde::{Deserialize, Serialize};
+
+use crate::aggregate::Aggregates;
+use crate::context::Context;
+use crate::effects::Origin;
+use crate::key::Key;
+use crate::op::window_aggregate::tags::clamp;
+use crate::push::{Operator, Push, System};
+use crate::record::Rec;
+use crate::state::OperatorId;
+use crate::time::{Fired, Occasion, UNTIMED};
+
+mod rows;
+
+/// What makes a key give a result.
+#[derive(Debug, Clone, Copy)]
+pub struct Triggers {
+    /// The window is over when it has this many records.
+    pub(crate) full: Option<u64>,
+    /// Every so many records give an early result.
+    pub(crate) every: Option<u64>,
+    /// Multiples of this give early results.
+    pub(crate) early_ms: Option<i64>,
+    /// A result holds the records since the one before.
+    pub(crate) discarding: bool,
+    /// A key is forgotten when it has been quiet for this long.
+    pub(crate) ttl_ms: Option<i64>,
+}
+
+/// Aggregates the records of each key, a number at a time or all.
+///
+/// **State** one accumulator, two numbers and the largest event time per key; dropped when a count window is full,
+/// and when the watermark reaches the largest event time plus the `ttl`, which gives the final result. With a `ttl`,
+/// in the store a second row, by which what is due is found; the watermark. **Time** the result that a record
+/// completes has the event time of that record; one of `early(t)` the multiple of `t` that the watermark passes
+/// − 1 ms, in order of key; one of a key that is forgotten the time at which it is − 1 ms, in order of (time, key).
+/// Watermarks pass behind them. No record is late: one that lies behind the watermark keeps its key as long as if it
+/// had the watermark's time. `End` gives the final results of all keys, in order of key, with the largest event time
+/// of the window or the watermark, whichever is larger.
+#[derive(Debug)]
+pub struct GlobalAggregate<K, T, A: Aggregates<T>, F> {
+    id: OperatorId,
+    aggregates: A,
+    finish: F,
+    triggers: Triggers,
+    rows: HashMap<K, Row<A::State>>,
+    /// When to look at which key; too early for keys with newer records.
+    timers: BinaryHeap<Reverse<(i128, K)>>,
+    /// Nothing happens before event time reaches this.
+    next_ms: i64,
+    watermark_ms: i64,
+    /// Whether a row may be fresh; known where there are early results.
+    fresh: bool,
+    /// Keys with rows in the store that were dropped since the last checkpoint, and when they were due.
+    dropped: Vec<(K, i64)>,
+    /// Keys that are due behind this may be in the store and not in memory; `None` when all are here.
+    unread_ms: Option<i64>,
+    _value: PhantomData<fn(T)>,
+}
+
+#[derive(Debug)]
+struct Row<S> {
+    kept: Kept<S>,
+    changed: bool,
+    /// When it is due, as the store has it.
+    saved: Option<i64>,
+    /// When somebody looks at it.
+    armed: i128,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Kept<S> {
+    state: S,
+    /// How many records the window has had.
+    n: u64,
+    /// How many of them no result holds.
+    fresh: u64,
+    /// The largest event time of the window's records, not below the watermark at which the last one came.
+    last_ms: i64,
+    /// Where it stands in the order of what is due.
+    due_ms: i64,
+}
+
+/// Never.
+const NEVER: i128 = i128::MAX;
+
+impl<K: Key, T, A: Aggregates<T>, F> GlobalAggregate<K, T, A, F> {
+    pub(crate) fn new(id: &'static str, triggers: Triggers, aggregates: A, finish: F) -> Self {
+        Self {
+            id: OperatorId::new(id),
+            aggregates,
+            finish,
+            triggers,
+            rows: HashMap::new(),
+            timers: BinaryHeap::new(),
+            next_ms: i64::MAX,
+            watermark_ms: UNTIMED,
+            fresh: false,
+            dropped: Vec::new(),
+            unread_ms: None,
+            _value: PhantomData,
+        }
+    }
+
+    fn now(&self) -> i128 {
+        i128::from(self.watermark_ms)
+    }
+
+    /// When a key is forgotten that was last heard of at this time.
+    fn due(&self, last_ms: i64) -> i128 {
+        self.triggers.ttl_ms.map_or(NEVER, |ttl_ms| i128::from(last_ms) + i128::from(ttl_ms))
+    }
+
+    /// The first multiple of `early` behind `after`.
+    fn next_early(&self, after: i128) -> Option<i128> {
+        let early_ms = i128::from(self.triggers.early_ms?);
+        Some((after.div_euclid(early_ms) + 1) * early_ms)
+    }
+
+    /// When something happens next, if no record comes.
+    fn next(&self, after: i128) -> i64 {
+        let timer = self.timers.peek().map(|Reverse((at, _))| *at);
+        let unread_ms = self.unread_ms.filter(|_| self.triggers.ttl_ms.is_some());
+        let unread = unread_ms.map(|unread_ms| after.max(i128::from(unread_ms)) + 1);
+        let fresh = self.fresh || self.unread_ms.is_some();
+        let early = if fresh { self.next_early(after) } else { None };
+        let first = [timer, unread, early].into_iter().flatten().min();
+        first.map_or(i64::MAX, clamp)
+    }
+
+    /// Makes sure that somebody looks at the key when it is due.
+    fn arm(&mut self, key: &K) {
+        let Some(last_ms) = self.rows.get(key).map(|row| row.kept.last_ms) else { return };
+        let due = self.due(last_ms);
+        let Some(row) = self.rows.get_mut(key).filter(|row| due < row.armed) else { return };
+        row.armed = due;
+        self.timers.push(Reverse((due, key.clone())));
+        self.next_ms = self.next_ms.min(clamp(due));
+    }
+
+    fn give<R, C, N>(&self, key: K, at_ms: i64, fired: Fired, state: A::State, next: &mut N, cx: &mut C)
+    where
+        F: Fn(&K, Occasion, A::Out) -> R,
+        C: Context,
+        N: Push<Rec<K, R>, C>,
+    {
+        match self.aggregates.finish(state) {
+            Ok(values) => {
+                let val = (self.finish)(&key, Occasion { fired }, values);
+                next.push(Rec { ts: at_ms, key, val }, cx);
+            }
+            Err(error) => {
+                let key = serde_json::to_string(&key).ok();
+                cx.base().reject_result(self.id.name(), error.to_string(), key);
+            }
+        }
+    }
+
+    /// Event time goes from the watermark to `until`.
+    #[inline(never)]
+    fn pass<R, C, N>(&mut self, until: i64, next: &mut N, cx: &mut C)
+    where
+        F: Fn(&K, Occasion, A::Out) -> R,
+        C: Context,
+        N: Push<Rec<K, R>, C>,
+    {
+        let to = i128::from(until);
+        let early = self.next_early(self.now()).filter(|early| *early <= to);
+        match early {
+            // A fresh row may lie anywhere.
+            Some(_) => self.read_all(cx.base()),
+            None => self.read_until(to, cx.base()),
+        }
+        // What fails behind a firing is no fault of the record that happened to be running.
+        let origin = std::mem::replace(&mut cx.base().origin, Origin::None);
+        if let Some(early) = early {
+            self.forget(early, next, cx);
+            // Behind this multiple nothing is fresh, so that the ones behind it give nothing.
+            for (key, state) in self.early() {
+                self.give(key, clamp(early - 1), Fired::Early, state, next, cx);
+            }
+        }
+        self.forget(to, next, cx);
+        self.next_ms = self.next(to);
+        cx.base().origin = origin;
+    }
+
+    /// Gives the final results of keys that have been quiet for too long when event time reaches `to`.
+    fn forget<R, C, N>(&mut self, to: i128, next: &mut N, cx: &mut C)
+    where
+        F: Fn(&K, Occasion, A::Out) -> R,
+        C: Context,
+        N: Push<Rec<K, R>, C>,
+    {
+        let mut due = Vec::new();
+        while let Some(Reverse((at, _))) = self.timers.peek()
+            && *at <= to
+        {
+            let Some(Reverse((at, key))) = self.timers.pop() else { break };
+            let Some(row) = self.rows.get_mut(&key).filter(|row| row.armed == at) else { continue };
+            row.armed = NEVER;
+            let last_ms = row.kept.last_ms;
+            let over = self.due(last_ms);
+            if over > to {
+                self.arm(&key);
+                continue;
+            }
+            let Some(kept) = self.empty(&key) else { continue };
+            if self.has_result(&kept) {
+                due.push((over, key, kept.state));
+            }
+        }
+        due.sort_unstable_by(|(a, first, _), (b, second, _)| (a, first).cmp(&(b, second)));
+        for (over, key, state) in due {
+            self.give(key, clamp(over - 1), Fired::Final, state, next, cx);
+        }
+    }
+
+    /// Takes out what the key has.
+    fn empty(&mut self, key: &K) -> Option<Kept<A::State>> {
+        let row = self.rows.get_mut(key)?;
+        let nothing = Kept { state: self.aggregates.init(), n: 0, fresh: 0, last_ms: UNTIMED, due_ms: 0 };
+        row.changed = true;
+        let kept = std::mem::replace(&mut row.kept, nothing);
+        if self.unread_ms.is_none() {
+            // As long as rows are read, an empty one says that what the store has is old.
+            let saved = self.rows.remove(key).and_then(|row| row.saved);
+            self.dropped.extend(saved.map(|saved| (key.clone(), saved)));
+        }
+        Some(kept)
+    }
+
+    /// Whether the end of a window with this gives a result.
+    fn has_result(&self, kept: &Kept<A::State>) -> bool {
+        if self.triggers.discarding { kept.fresh > 0 } else { kept.n > 0 }
+    }
+
+    /// The keys that have something fresh, in order, with what they give.
+    fn early(&mut self) -> Vec<(K, A::State)> {
+        self.fresh = false;
+        let mut found = Vec::new();
+        for (key, row) in self.rows.iter_mut().filter(|(_, row)| row.kept.fresh > 0) {
+            let state = match self.triggers.discarding {
+                true => std::mem::replace(&mut row.kept.state, self.aggregates.init()),
+                false => row.kept.state.clone(),
+            };
+            row.kept.fresh = 0;
+            row.changed = true;
+            found.push((key.clone(), state));
+        }
+        found.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        found
+    }
+
+    /// The input has ended.
+    fn end<R, C, N>(&mut self, next: &mut N, cx: &mut C)
+    where
+        F: Fn(&K, Occasion, A::Out) -> R,
+        C: Context,
+        N: Push<Rec<K, R>, C>,
+    {
+        self.read_all(cx.base());
+        let origin = std::mem::replace(&mut cx.base().origin, Origin::None);
+        let mut rows: Vec<_> = self.rows.drain().collect();
+        rows.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        for (key, row) in rows {
+            self.dropped.extend(row.saved.map(|saved| (key.clone(), saved)));
+            if self.has_result(&row.kept) {
+                let at_ms = row.kept.last_ms.max(self.watermark_ms);
+                self.give(key, at_ms, Fired::Final, row.kept.state, next, cx);
+            }
+        }
+        self.timers.clear();
+        self.fresh = false;
+        self.next_ms = self.next(self.now());
+        cx.base().origin = origin;
+    }
+}
+
+impl<K: Key, T, A, F, R> Operator<Rec<K, T>> for GlobalAggregate<K, T, A, F>
+where
+    A: Aggregates<T>,
+    F: Fn(&K, Occasion, A::Out) -> R,
+{
+    type Out = Rec<K, R>;
+
+    #[inline(always)]
+    fn push<C: Context, N: Push<Self::Out, C>>(&mut self, record: Rec<K, T>, next: &mut N, cx: &mut C) {
+        // A known key is not cloned.
+        if self.rows.get(&record.key).is_none_or(|row| row.kept.n == 0) {
+            self.begin(&record.key, record.ts, cx.base());
+        }
+        let heard_ms = record.ts.max(self.watermark_ms);
+        let Some(row) = self.rows.get_mut(&record.key) else { return };
+        let (kept, triggers) = (&mut row.kept, self.triggers);
+        row.changed = true;
+        kept.last_ms = kept.last_ms.max(heard_ms);
+        kept.n += 1;
+        kept.fresh += 1;
+        self.aggregates.add(&mut kept.state, &record.val);
+        let full = triggers.full == Some(kept.n);
+        if full || triggers.every.is_some_and(|every| kept.n.is_multiple_of(every)) {
+            kept.fresh = 0;
+            kept.n = if full { 0 } else { kept.n };
+            let state = match full || triggers.discarding {
+                true => std::mem::replace(&mut kept.state, self.aggregates.init()),
+                false => kept.state.clone(),
+            };
+            let fired = if full { Fired::Final } else { Fired::Early };
+            return self.give(record.key, record.ts, fired, state, next, cx);
+        }
+        if !self.fresh
+            && let Some(early) = self.next_early(self.now())
+        {
+            self.fresh = true;
+            self.next_ms = self.next_ms.min(clamp(early));
+        }
+    }
+
+    #[inline(always)]
+    fn watermark<C: Context, N: Push<Self::Out, C>>(&mut self, at_ms: i64, next: &mut N, cx: &mut C) {
+        if at_ms >= self.next_ms {
+            self.pass(at_ms, next, cx);
+        }
+        self.watermark_ms = at_ms;
+        next.watermark(at_ms, cx);
+    }
+
+    fn system<C: Context, N: Push<Self::Out, C>>(
+        &mut self,
+        message: &mut System<'_>,
+        next: &mut N,
+        cx: &mut C,
+    ) {
+        if matches!(message, System::End) {
+            self.end(next, cx);
+        } else {
+            self.hear(message);
+        }
+        next.system(message, cx);
+    }
+
+    fn set_id(&mut self, id: &'static str) {
+        self.id = OperatorId::new(id);
+    }
+}

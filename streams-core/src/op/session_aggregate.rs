@@ -1,0 +1,410 @@
+//! `window(session(gap))`: one result per key and run of records that are less than the gap apart.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::marker::PhantomData;
+
+use hashbrown::HashMap;
+
+use crate::aggregate::Aggregates;
+use crate::context::Context;
+use crate::effects::Origin;
+use crate::key::Key;
+use crate::op::late::{LateOperator, Nowhere};
+use crate::op::window_aggregate::tags::clamp;
+use crate::push::{Operator, Push, System};
+use crate::record::Rec;
+use crate::state::OperatorId;
+use crate::time::{Fired, UNTIMED, Window};
+use crate::window::Updates;
+
+mod rows;
+mod sessions;
+
+use sessions::{Kept, NEVER, Place, Session, Sessions};
+
+/// Aggregates the records of each key in each session.
+///
+/// A session is `[first, last + gap)`. A record joins the sessions that its own span `[t, t + gap)` overlaps; where
+/// these are two, they become one, the older one's records in front.
+///
+/// **State** per session its bounds and an accumulator, dropped when the watermark reaches its end plus the
+/// lateness; in the store a second row, by which what is due is found; the watermark. **Time** a session gives its
+/// final result when the watermark reaches its end: in order of (end, start, key), each with event time end − 1 ms,
+/// in front of the watermark. A record is late, and counted, when it overlaps no session that is kept and the
+/// watermark has reached the end of its own span plus the lateness. With `early` and `lateness` as in
+/// [`UpdatingAggregate`](super::updating_aggregate::UpdatingAggregate); a result of a session that grew out of one
+/// with a final result is an update, and stands for the results of all sessions within its bounds. `End` gives the
+/// final results of all open sessions.
+#[derive(Debug)]
+pub struct SessionAggregate<K, T, A: Aggregates<T>, F> {
+    id: OperatorId,
+    aggregates: A,
+    finish: F,
+    gap: i128,
+    lateness: i128,
+    updates: Updates,
+    keys: HashMap<K, Sessions<A::State>>,
+    /// When to look at which key. A session that goes on does not move its key here: it is looked at too early,
+    /// and then again.
+    timers: BinaryHeap<Reverse<(i128, K)>>,
+    /// Nothing happens before event time reaches this.
+    next_ms: i64,
+    watermark_ms: i64,
+    /// Whether a session may be fresh; known where there are early results.
+    fresh: bool,
+    late: u64,
+    /// Rows in the store of sessions that are gone since the last checkpoint.
+    dropped: Vec<(K, Place)>,
+    /// What is due behind this may be in the store and not in memory; `None` when all is here.
+    unread_ms: Option<i64>,
+    _value: PhantomData<fn(T)>,
+}
+
+/// A result that is due.
+struct Due<K, S> {
+    end: i128,
+    start_ms: i64,
+    key: K,
+    fired: Fired,
+    state: S,
+}
+
+impl<K: Key, T, A: Aggregates<T>, F> SessionAggregate<K, T, A, F> {
+    pub(crate) fn new(id: &'static str, gap_ms: i64, updates: Updates, aggregates: A, finish: F) -> Self {
+        Self {
+            id: OperatorId::new(id),
+            aggregates,
+            finish,
+            gap: i128::from(gap_ms),
+            lateness: i128::from(updates.lateness_ms),
+            updates,
+            keys: HashMap::new(),
+            timers: BinaryHeap::new(),
+            next_ms: i64::MAX,
+            watermark_ms: UNTIMED,
+            fresh: false,
+            late: 0,
+            dropped: Vec::new(),
+            unread_ms: None,
+            _value: PhantomData,
+        }
+    }
+
+    fn now(&self) -> i128 {
+        i128::from(self.watermark_ms)
+    }
+
+    /// The first multiple of `early` behind `after`.
+    fn next_early(&self, after: i128) -> Option<i128> {
+        let early_ms = i128::from(self.updates.early_ms?);
+        Some((after.div_euclid(early_ms) + 1) * early_ms)
+    }
+
+    /// When something happens next, if no record comes.
+    fn next(&self, after: i128) -> i64 {
+        let timer = self.timers.peek().map(|Reverse((at, _))| *at);
+        let unread = self.unread_ms.map(|unread_ms| after.max(i128::from(unread_ms)) + 1);
+        let fresh = self.fresh || self.unread_ms.is_some();
+        let early = if fresh { self.next_early(after) } else { None };
+        let first = [timer, unread, early].into_iter().flatten().min();
+        first.map_or(i64::MAX, clamp)
+    }
+
+    /// Makes sure that somebody looks at the key when something of it is due.
+    fn arm(&mut self, key: &K, now: i128) {
+        let Some(sessions) = self.keys.get_mut(key) else { return };
+        let due = sessions.due(now, self.gap, self.lateness);
+        if due < sessions.armed {
+            sessions.armed = due;
+            self.timers.push(Reverse((due, key.clone())));
+            self.next_ms = self.next_ms.min(clamp(due));
+        }
+    }
+
+    /// Something of what the session holds is in no result.
+    fn freshen(&mut self) {
+        if !self.fresh
+            && let Some(early) = self.next_early(self.now())
+        {
+            self.fresh = true;
+            self.next_ms = self.next_ms.min(clamp(early));
+        }
+    }
+
+    fn give<R, C, N>(&self, due: Due<K, A::State>, next: &mut N, cx: &mut C)
+    where
+        F: Fn(&K, Window, A::Out) -> R,
+        C: Context,
+        N: Push<Rec<K, R>, C>,
+    {
+        let Due { end, start_ms, key, fired, state } = due;
+        let window = Window { start: start_ms, end: clamp(end), fired };
+        match self.aggregates.finish(state) {
+            Ok(values) => {
+                let val = (self.finish)(&key, window, values);
+                next.push(Rec { ts: clamp(end - 1), key, val }, cx);
+            }
+            Err(error) => {
+                let error = format!("in the session [{}, {}): {error}", window.start, window.end);
+                cx.base().reject_result(self.id.name(), error, serde_json::to_string(&key).ok());
+            }
+        }
+    }
+
+    fn give_all<R, C, N>(&self, mut due: Vec<Due<K, A::State>>, next: &mut N, cx: &mut C)
+    where
+        F: Fn(&K, Window, A::Out) -> R,
+        C: Context,
+        N: Push<Rec<K, R>, C>,
+    {
+        due.sort_unstable_by(|a, b| (a.end, a.start_ms, &a.key).cmp(&(b.end, b.start_ms, &b.key)));
+        for due in due {
+            self.give(due, next, cx);
+        }
+    }
+
+    /// Event time goes from the watermark to `until`, or the input ends.
+    #[inline(never)]
+    fn pass<R, C, N>(&mut self, until: Option<i64>, next: &mut N, cx: &mut C)
+    where
+        F: Fn(&K, Window, A::Out) -> R,
+        C: Context,
+        N: Push<Rec<K, R>, C>,
+    {
+        let (mut from, to) = (self.now(), until.map_or(NEVER, i128::from));
+        let early = self.next_early(from).filter(|early| until.is_some() && *early <= to);
+        // A fresh session may lie anywhere.
+        self.read_until(if early.is_some() { NEVER } else { to }, cx.base());
+        // What fails behind a firing is no fault of the record that happened to be running.
+        let origin = std::mem::replace(&mut cx.base().origin, Origin::None);
+        if let Some(early) = early {
+            let due = self.finals(from, early);
+            self.give_all(due, next, cx);
+            // Behind this multiple nothing is fresh, so that the ones behind it give nothing.
+            let due = self.early();
+            self.give_all(due, next, cx);
+            from = early;
+        }
+        let due = self.finals(from, to);
+        self.give_all(due, next, cx);
+        // The end of the input leaves nothing, and event time where it is.
+        self.fresh &= until.is_some();
+        self.next_ms = self.next(until.map_or(self.now(), i128::from));
+        cx.base().origin = origin;
+    }
+
+    /// The results of sessions that end behind `from` and not behind `to`; drops what is over for the lateness.
+    fn finals(&mut self, from: i128, to: i128) -> Vec<Due<K, A::State>> {
+        let mut due = Vec::new();
+        while let Some(Reverse((at, _))) = self.timers.peek()
+            && *at <= to
+        {
+            let Some(Reverse((at, key))) = self.timers.pop() else { break };
+            let (gap, lateness, discarding) = (self.gap, self.lateness, self.updates.discarding);
+            let (aggregates, dropped) = (&self.aggregates, &mut self.dropped);
+            let Some(sessions) = self.keys.get_mut(&key).filter(|sessions| sessions.armed == at) else {
+                continue;
+            };
+            sessions.list.retain_mut(|session| {
+                let (end, kept) = (session.end(gap), &mut session.kept);
+                if end > from && end <= to {
+                    if kept.fresh || !discarding {
+                        let fired = if kept.fired { Fired::Update } else { Fired::Final };
+                        let state = match discarding {
+                            true => std::mem::replace(&mut kept.state, aggregates.init()),
+                            false => kept.state.clone(),
+                        };
+                        due.push(Due { end, start_ms: kept.start_ms, key: key.clone(), fired, state });
+                    }
+                    (kept.fresh, kept.fired) = (false, true);
+                    session.changed = true;
+                }
+                let keep = end.saturating_add(lateness) > to;
+                if let (false, Some(place)) = (keep, session.saved) {
+                    dropped.push((key.clone(), place));
+                }
+                keep
+            });
+            sessions.armed = NEVER;
+            if sessions.list.is_empty() {
+                self.keys.remove(&key);
+            } else {
+                self.arm(&key, to);
+            }
+        }
+        due
+    }
+
+    /// The results of open sessions that have something fresh.
+    fn early(&mut self) -> Vec<Due<K, A::State>> {
+        let mut due = Vec::new();
+        self.fresh = false;
+        for (key, sessions) in &mut self.keys {
+            for session in sessions.list.iter_mut().filter(|session| session.kept.fresh) {
+                let (end, kept) = (session.end(self.gap), &mut session.kept);
+                let state = match self.updates.discarding {
+                    true => std::mem::replace(&mut kept.state, self.aggregates.init()),
+                    false => kept.state.clone(),
+                };
+                kept.fresh = false;
+                session.changed = true;
+                let (key, start_ms) = (key.clone(), kept.start_ms);
+                due.push(Due { end, start_ms, key, fired: Fired::Early, state });
+            }
+        }
+        due
+    }
+
+    #[inline(always)]
+    fn take<R, C, L, N>(&mut self, record: Rec<K, T>, late: &mut L, next: &mut N, cx: &mut C)
+    where
+        F: Fn(&K, Window, A::Out) -> R,
+        C: Context,
+        L: Push<Rec<K, T>, C>,
+        N: Push<Rec<K, R>, C>,
+    {
+        let (now, gap) = (self.now(), self.gap);
+        // Almost every record goes on with the one open session of its key.
+        if let Some(sessions) = self.keys.get_mut(&record.key)
+            && let [session] = sessions.list.as_mut_slice()
+            && (sessions.whole || self.unread_ms.is_none())
+        {
+            let (end, at) = (session.end(gap), i128::from(record.ts));
+            if end > now && at < end && at + gap > i128::from(session.kept.start_ms) {
+                session.kept.start_ms = session.kept.start_ms.min(record.ts);
+                session.kept.last_ms = session.kept.last_ms.max(record.ts);
+                self.aggregates.add(&mut session.kept.state, &record.val);
+                session.changed = true;
+                session.kept.fresh = true;
+                return self.freshen();
+            }
+        }
+        self.join(record, late, next, cx);
+    }
+
+    /// A record that begins a session, joins several, or comes for one that is over.
+    #[inline(never)]
+    fn join<R, C, L, N>(&mut self, record: Rec<K, T>, late: &mut L, next: &mut N, cx: &mut C)
+    where
+        F: Fn(&K, Window, A::Out) -> R,
+        C: Context,
+        L: Push<Rec<K, T>, C>,
+        N: Push<Rec<K, R>, C>,
+    {
+        let (now, gap, at_ms) = (self.now(), self.gap, record.ts);
+        self.gather(&record.key, cx.base());
+        let found = self.keys.get(&record.key).map(|sessions| sessions.around(at_ms, gap));
+        let around = found.unwrap_or(0..0);
+        if around.is_empty() && i128::from(at_ms) + gap + self.lateness <= now {
+            self.late += 1;
+            return late.push(record, cx);
+        }
+        let Rec { key, val, .. } = record;
+        let sessions = self.keys.entry(key.clone()).or_insert_with(Sessions::new);
+        if around.is_empty() {
+            let state = self.aggregates.init();
+            let kept = Kept { start_ms: at_ms, last_ms: at_ms, state, fresh: true, fired: false, due_ms: 0 };
+            sessions.list.insert(around.start, Session { kept, changed: true, saved: None });
+        }
+        let mut parts = sessions.list.drain(around.start..around.end.max(around.start + 1));
+        let Some(mut session) = parts.next() else { return };
+        // The older one's records stand in front of the younger one's, and the new one behind both.
+        for part in parts {
+            session.kept.last_ms = session.kept.last_ms.max(part.kept.last_ms);
+            session.kept.fired |= part.kept.fired;
+            self.aggregates.merge(&mut session.kept.state, part.kept.state);
+            self.dropped.extend(part.saved.map(|place| (key.clone(), place)));
+        }
+        let kept = &mut session.kept;
+        kept.start_ms = kept.start_ms.min(at_ms);
+        kept.last_ms = kept.last_ms.max(at_ms);
+        self.aggregates.add(&mut kept.state, &val);
+        kept.fresh = true;
+        session.changed = true;
+        let end = session.end(gap);
+        let mut due = None;
+        if end <= now {
+            let kept = &mut session.kept;
+            let fired = if kept.fired { Fired::Update } else { Fired::Final };
+            let state = match self.updates.discarding {
+                true => std::mem::replace(&mut kept.state, self.aggregates.init()),
+                false => kept.state.clone(),
+            };
+            (kept.fresh, kept.fired) = (false, true);
+            due = Some(Due { end, start_ms: kept.start_ms, key: key.clone(), fired, state });
+        }
+        sessions.list.insert(around.start, session);
+        self.arm(&key, now);
+        match due {
+            Some(due) => self.give(due, next, cx),
+            None => self.freshen(),
+        }
+    }
+
+    #[inline(always)]
+    fn advance<R, C, N>(&mut self, at_ms: i64, next: &mut N, cx: &mut C)
+    where
+        F: Fn(&K, Window, A::Out) -> R,
+        C: Context,
+        N: Push<Rec<K, R>, C>,
+    {
+        if at_ms >= self.next_ms {
+            self.pass(Some(at_ms), next, cx);
+        }
+        self.watermark_ms = at_ms;
+        next.watermark(at_ms, cx);
+    }
+}
+
+impl<K: Key, T, A, F, R> Operator<Rec<K, T>> for SessionAggregate<K, T, A, F>
+where
+    A: Aggregates<T>,
+    F: Fn(&K, Window, A::Out) -> R,
+{
+    type Out = Rec<K, R>;
+
+    #[inline(always)]
+    fn push<C: Context, N: Push<Self::Out, C>>(&mut self, record: Rec<K, T>, next: &mut N, cx: &mut C) {
+        self.take(record, &mut Nowhere, next, cx);
+    }
+
+    #[inline(always)]
+    fn watermark<C: Context, N: Push<Self::Out, C>>(&mut self, at_ms: i64, next: &mut N, cx: &mut C) {
+        self.advance(at_ms, next, cx);
+    }
+
+    fn system<C: Context, N: Push<Self::Out, C>>(
+        &mut self,
+        message: &mut System<'_>,
+        next: &mut N,
+        cx: &mut C,
+    ) {
+        if matches!(message, System::End) {
+            self.pass(None, next, cx);
+        } else {
+            self.hear(message);
+        }
+        next.system(message, cx);
+    }
+
+    fn set_id(&mut self, id: &'static str) {
+        self.id = OperatorId::new(id);
+    }
+}
+
+impl<K: Key, T, A, F, R> LateOperator<Rec<K, T>> for SessionAggregate<K, T, A, F>
+where
+    A: Aggregates<T>,
+    F: Fn(&K, Window, A::Out) -> R,
+{
+    #[inline(always)]
+    fn push_late<C, L, N>(&mut self, record: Rec<K, T>, late: &mut L, next: &mut N, cx: &mut C)
+    where
+        C: Context,
+        L: Push<Rec<K, T>, C>,
+        N: Push<Rec<K, R>, C>,
+    {
+        self.take(record, late, next, cx);
+    }
+}

@@ -1,0 +1,123 @@
+//! The sessions of one key: which of them a record belongs to.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::op::window_aggregate::tags::clamp;
+
+/// Never.
+pub(super) const NEVER: i128 = i128::MAX;
+
+/// The sessions of a key, apart from one another and in order of time.
+#[derive(Debug)]
+pub(super) struct Sessions<S> {
+    pub(super) list: Vec<Session<S>>,
+    /// When somebody looks at them next; not behind the time when something is due.
+    pub(super) armed: i128,
+    /// Whether all of the key's sessions are here.
+    pub(super) whole: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Session<S> {
+    pub(super) kept: Kept<S>,
+    pub(super) changed: bool,
+    /// Its row in the store.
+    pub(super) saved: Option<Place>,
+}
+
+/// A session as it is stored.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Kept<S> {
+    pub(super) start_ms: i64,
+    pub(super) last_ms: i64,
+    pub(super) state: S,
+    /// Whether it has records that no result holds.
+    pub(super) fresh: bool,
+    /// Whether it, or a part of it, has given a final result.
+    pub(super) fired: bool,
+    /// Where it stands in the order of what is due.
+    pub(super) due_ms: i64,
+}
+
+/// Where the rows of a session lie, besides its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) start_ms: i64,
+    pub(super) due_ms: i64,
+}
+
+impl<S> Sessions<S> {
+    pub(super) fn new() -> Self {
+        Self { list: Vec::new(), armed: NEVER, whole: true }
+    }
+
+    /// Which sessions the span `[at, at + gap)` of a record overlaps.
+    pub(super) fn around(&self, at_ms: i64, gap: i128) -> Range<usize> {
+        let at = i128::from(at_ms);
+        let first = self.list.partition_point(|session| session.end(gap) <= at);
+        let behind = self.list.get(first..).unwrap_or_default();
+        let n = behind.partition_point(|session| i128::from(session.kept.start_ms) < at + gap);
+        first..first + n
+    }
+
+    /// When something is due, as seen when event time has reached `now`.
+    pub(super) fn due(&self, now: i128, gap: i128, lateness: i128) -> i128 {
+        self.list.iter().map(|session| session.due(now, gap, lateness)).min().unwrap_or(NEVER)
+    }
+
+    /// Puts a stored session in its place.
+    pub(super) fn put(&mut self, kept: Kept<S>) {
+        let at = self.list.partition_point(|session| session.kept.start_ms < kept.start_ms);
+        let saved = Some(Place { start_ms: kept.start_ms, due_ms: kept.due_ms });
+        self.list.insert(at, Session { kept, changed: false, saved });
+    }
+}
+
+impl<S> Session<S> {
+    pub(super) fn end(&self, gap: i128) -> i128 {
+        i128::from(self.kept.last_ms) + gap
+    }
+
+    /// Its end, or where that has passed, the time when it is dropped.
+    pub(super) fn due(&self, now: i128, gap: i128, lateness: i128) -> i128 {
+        let end = self.end(gap);
+        if end > now { end } else { end + lateness }
+    }
+
+    /// Where it is to be stored.
+    pub(super) fn place(&self, now: i128, gap: i128, lateness: i128) -> Place {
+        Place { start_ms: self.kept.start_ms, due_ms: clamp(self.due(now, gap, lateness)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(spans: &[(i64, i64)], at: i64, expected: Range<usize>) {
+        let mut sessions = Sessions::new();
+        for &(start_ms, last_ms) in spans {
+            sessions.put(Kept { start_ms, last_ms, state: (), fresh: false, fired: false, due_ms: 0 });
+        }
+        assert_eq!(sessions.around(at, 10), expected, "{spans:?} around {at}");
+    }
+
+    #[test]
+    fn a_record_belongs_to_what_is_less_than_the_gap_away() {
+        check(&[], 5, 0..0);
+        check(&[(0, 5)], 14, 0..1);
+        check(&[(0, 5)], 15, 1..1);
+        check(&[(0, 5)], -9, 0..1);
+        check(&[(0, 5)], -10, 0..0);
+        // One side, both sides, between without touching.
+        check(&[(0, 5), (20, 25)], 10, 0..1);
+        check(&[(0, 5), (20, 25)], 12, 0..2);
+        check(&[(0, 5), (30, 35)], 17, 1..1);
+        check(&[(0, 5), (30, 35), (50, 50)], 36, 1..2);
+        check(&[(i64::MIN, i64::MIN), (i64::MAX, i64::MAX)], i64::MAX, 1..2);
+        check(&[(i64::MIN, i64::MIN), (i64::MAX, i64::MAX)], i64::MIN + 9, 0..1);
+    }
+}

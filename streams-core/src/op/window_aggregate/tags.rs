@@ -1,0 +1,21 @@
+//! Times in the keys of rows.
+
+use crate::error::CodecError;
+
+/// The start of a pane as bytes that sort like the number.
+pub(crate) fn pane_tag(start_ms: i64) -> [u8; 8] {
+    (start_ms ^ i64::MIN).to_be_bytes()
+}
+
+/// The start of a pane, and what stands behind it.
+pub(crate) fn pane_of(key: &[u8]) -> Result<(i64, &[u8]), CodecError> {
+    let (tag, key) = key
+        .split_first_chunk::<8>()
+        .ok_or(CodecError::Truncated { at: key.len(), what: "the start of a pane" })?;
+    Ok((i64::from_be_bytes(*tag) ^ i64::MIN, key))
+}
+
+/// The nearest time that there is.
+pub(crate) fn clamp(at: i128) -> i64 {
+    i64::try_from(at).unwrap_or(if at < 0 { i64::MIN } else { i64::MAX })
+}
