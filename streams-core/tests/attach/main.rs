@@ -188,7 +188,7 @@ struct Remote(Arc<Mutex<MemoryStore>>);
 
 impl Backing for Remote {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StateError> {
-        self.0.lock().unwrap().get(key)
+        Store::get(&*self.0.lock().unwrap(), key)
     }
 
     fn range(
