@@ -12,6 +12,7 @@ use crate::wording::nearest;
 const MOST_QUEUES: u16 = 1_024;
 
 /// What `--namesrv` and its companions mean; `None` for a run without brokers.
+#[cfg_attr(not(feature = "mysql"), expect(unused_variables, reason = "only a database has a password"))]
 pub(crate) fn config(
     topology: &Topology,
     words: &Words,
