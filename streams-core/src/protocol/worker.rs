@@ -26,7 +26,7 @@ mod event;
 mod run;
 mod take;
 
-pub use action::{Action, Local, Rejected, Stop};
+pub use action::{Action, Committed, Local, Rejected, Stop};
 pub use commit::CommitOutcome;
 pub use event::{Event, Failed, LocalDone, Message, Poll};
 
@@ -60,6 +60,8 @@ pub struct Role {
     pub upstream: Vec<Stage>,
     /// The queues that results go to, by topic.
     pub targets: Vec<(Topic, u16)>,
+    /// Output ports whose results are written by the commit itself, and by no message.
+    pub in_commit: BTreeSet<u16>,
     /// Whether outputs leave only after the commit that holds them (rule 8).
     pub held: bool,
     /// Whether the queue existed when the job was created; the start position is for those (rule 11).
@@ -127,6 +129,8 @@ pub struct Worker {
     /// Only where a bug is planted: event time of the poll so far.
     postponed_ms: Option<i64>,
     quiet_since_ms: Option<u64>,
+    /// Results that the next commit writes.
+    results: Vec<Committed>,
     /// Records since the last commit began.
     uncommitted: u64,
     /// Where the last commit stands.
@@ -190,6 +194,7 @@ impl Worker {
             now_ms: 0,
             postponed_ms: None,
             quiet_since_ms: None,
+            results: Vec::new(),
             uncommitted: 0,
             committed_offset: 0,
             wants_checkpoint: false,
@@ -345,7 +350,7 @@ impl Worker {
     /// How many items wait to be stored.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.senders.values().map(Sender::len).sum()
+        self.results.len() + self.senders.values().map(Sender::len).sum::<usize>()
     }
 
     /// How many records are in no commit yet.

@@ -65,6 +65,7 @@ pub(crate) fn tiny(inputs: Vec<super::plan::Input>, blueprint: &Blueprint) -> Ru
         most_waiting: usize::MAX,
         most_uncommitted: u64::MAX,
         most_behind: u64::MAX,
+        in_commit: false,
     };
     RunPlan { seed: 0, schedule: 0, shape, inputs, faults: Vec::new() }
 }

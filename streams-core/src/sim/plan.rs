@@ -81,6 +81,8 @@ pub(crate) struct Shape {
     pub(crate) shuffle_queues: Vec<usize>,
     pub(crate) output_queues: usize,
     pub(crate) held: bool,
+    /// Results are written by the commits.
+    pub(crate) in_commit: bool,
     pub(crate) idle_after_ms: Option<u64>,
     /// The job begins at the end of what lies in its sources.
     pub(crate) latest: bool,
@@ -153,6 +155,7 @@ impl RunPlan {
             most_waiting: if random.percent(50) { 4_096 } else { 2 + random.below(12) },
             most_uncommitted: if random.percent(50) { 10_000 } else { 4 + random.below(12) as u64 },
             most_behind: random.below(12) as u64,
+            in_commit: random.percent(25),
         };
         let inputs = inputs(&mut random, blueprint, limits, generators, n_records)?;
         let faults = if limits.no_faults { Vec::new() } else { faults(&mut random, n_records) };

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::log::Queue;
-use super::store::Rows;
+use super::store::{Rows, results_hash};
 use crate::batch::{Batch, RawBatch};
 use crate::bug;
 use crate::codec;
@@ -16,7 +16,7 @@ use crate::protocol::frame::{Frame, Item};
 use crate::protocol::ids::{Stage, Target, Topic};
 use crate::protocol::reader::{Accepted, Reader, ReaderState};
 use crate::protocol::snapshot::{Counters, Snapshot};
-use crate::protocol::worker::{Message, Role, rows_of};
+use crate::protocol::worker::{Committed, Message, Role, rows_of};
 use crate::store::{Delta, Store};
 use crate::time::UNTIMED;
 
@@ -52,17 +52,20 @@ pub(crate) struct State {
     pub(crate) rows: u64,
     pub(crate) reader: u64,
     pub(crate) numbers: u64,
+    /// What its commits have written.
+    pub(crate) results: u64,
     pub(crate) counters: Counters,
 }
 
 impl State {
     /// The state that a snapshot and its rows hold.
-    pub(crate) fn of(snapshot: &Snapshot, rows: u64) -> Self {
+    pub(crate) fn of(snapshot: &Snapshot, rows: u64, results: u64) -> Self {
         let numbers = snapshot.senders.iter().map(|(target, sender)| (*target, sender.next));
         Self {
             rows,
             reader: reader_hash(&snapshot.reader),
             numbers: numbers_hash(numbers),
+            results,
             counters: snapshot.counters,
         }
     }
@@ -78,6 +81,9 @@ impl State {
         }
         if self.numbers != other.numbers {
             parts.push("next numbers".to_owned());
+        }
+        if self.results != other.results {
+            parts.push("results in the commits".to_owned());
         }
         if self.counters != other.counters {
             parts.push(format!("counters {:?} instead of {:?}", self.counters, other.counters));
@@ -116,6 +122,9 @@ pub(crate) struct Reference {
     pub(crate) offset: u64,
     pub(crate) out: BTreeMap<Target, Out>,
     counters: Counters,
+    /// Results that its commits write.
+    pub(crate) results: Vec<Committed>,
+    results_sum: u64,
     rows: Rows,
     pub(crate) idle: bool,
     pub(crate) ended: bool,
@@ -141,6 +150,8 @@ impl Reference {
             offset: 0,
             out,
             counters: Counters::default(),
+            results: Vec::new(),
+            results_sum: 0,
             rows: Rows::default(),
             idle: false,
             ended: false,
@@ -308,7 +319,19 @@ impl Reference {
             }
         }
         for (output, batch) in effects.outputs.iter_mut().enumerate() {
-            let topic = Topic::Output(output as u16);
+            let output = output as u16;
+            if self.role.in_commit.contains(&output) {
+                for (address, bytes) in batch.addressed() {
+                    let record = bytes.get(address.key_len..).unwrap_or_default().to_vec();
+                    let result = Committed { output, record };
+                    self.results_sum = results_hash(self.results_sum, &result);
+                    self.results.push(result);
+                    self.counters.records_out += 1;
+                }
+                batch.clear();
+                continue;
+            }
+            let topic = Topic::Output(output);
             let found = self.role.targets.iter().find(|(other, _)| *other == topic);
             let n_queues = found.map_or(1, |(_, n)| *n);
             for (address, bytes) in batch.addressed() {
@@ -337,6 +360,7 @@ impl Reference {
             rows: self.rows.sum,
             reader: reader_hash(&self.reader.state()),
             numbers: numbers_hash(numbers),
+            results: self.results_sum,
             counters: Counters { duplicates: self.reader.duplicates, ..self.counters },
         };
         self.states.insert((self.offset, self.idle, self.ended), state);

@@ -12,6 +12,7 @@ use super::random::mix;
 use crate::bug::{Bug, planted};
 use crate::error::StateError;
 use crate::protocol::ids::Token;
+use crate::protocol::worker::Committed;
 use crate::store::backing::{Backing, Row};
 use crate::store::{Delta, Store, Visit, Write, prefix};
 
@@ -107,6 +108,8 @@ pub(crate) struct SplitRow {
     pub(crate) version: u64,
     fingerprint: u64,
     clean: bool,
+    /// A hash over the results that commits have written, in their order.
+    pub(crate) results: u64,
     /// The encoded snapshot.
     pub(crate) snapshot: Option<Vec<u8>>,
 }
@@ -163,6 +166,11 @@ impl Rows {
     }
 }
 
+/// A hash over results, with one more.
+pub(crate) fn results_hash(sum: u64, result: &Committed) -> u64 {
+    xxh3_64_with_seed(&result.record, mix(sum, u64::from(result.output)))
+}
+
 /// A transaction as it reaches the store.
 #[derive(Debug, Clone)]
 pub(crate) struct Transaction {
@@ -170,6 +178,7 @@ pub(crate) struct Transaction {
     pub(crate) version: u64,
     pub(crate) snapshot: Vec<u8>,
     pub(crate) delta: Delta,
+    pub(crate) results: Vec<Committed>,
     pub(crate) clean: bool,
 }
 
@@ -243,7 +252,7 @@ impl SplitRow {
     pub(crate) fn hash(&self) -> u64 {
         let token = self.token().map_or(0, |token| mix(token.epoch, token.nonce));
         let snapshot = self.snapshot.as_deref().map_or(0, |bytes| xxh3_64_with_seed(bytes, 1));
-        mix(mix(token, self.version) ^ snapshot, self.sum())
+        mix(mix(token, self.version) ^ snapshot, self.sum() ^ self.results)
     }
 
     /// Whether token and version are those that the transaction expects.
@@ -260,6 +269,7 @@ impl SplitRow {
         self.undo.clear();
         self.clean = transaction.clean;
         self.snapshot = Some(transaction.snapshot.clone());
+        self.results = transaction.results.iter().fold(self.results, results_hash);
         let mut shared = self.open();
         shared.rows.apply(&transaction.delta, n);
         let sum = shared.rows.sum;

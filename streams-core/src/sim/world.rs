@@ -287,7 +287,20 @@ impl<'a> World<'a> {
             split,
             incarnation: INCARNATION,
             upstream: stage.upstream.clone(),
-            targets: stage.topics.iter().map(|topic| (*topic, n_queues(topic) as u16)).collect(),
+            targets: stage
+                .topics
+                .iter()
+                .filter(|topic| !(self.plan.shape.in_commit && matches!(topic, Topic::Output(_))))
+                .map(|topic| (*topic, n_queues(topic) as u16))
+                .collect(),
+            in_commit: stage
+                .topics
+                .iter()
+                .filter_map(|topic| match topic {
+                    Topic::Output(output) if self.plan.shape.in_commit => Some(*output),
+                    _ => None,
+                })
+                .collect(),
             held: self.plan.shape.held,
             original,
             siblings: (0..self.n_queues(split.stage) as u16).collect(),

@@ -201,8 +201,10 @@ impl Remote {
         stand: (Token, u64),
         snapshot: Box<Snapshot>,
         delta: Delta,
+        results: Vec<Committed>,
         clean: bool,
     ) -> Result<CommitOutcome, Failure> {
+        debug_assert!(results.is_empty() || matches!(self, Self::Mysql(..)), "nobody else takes results");
         match self {
             Self::Own(rows) => {
                 let rows = rows.clone();

@@ -72,6 +72,8 @@ pub enum Action {
         snapshot: Box<Snapshot>,
         /// The changed rows.
         delta: Delta,
+        /// Results of the output ports that are written by the commit itself, in their order.
+        results: Vec<Committed>,
         /// Whether the owner sends nothing after it.
         clean: bool,
     },
@@ -88,6 +90,15 @@ pub enum Action {
     Reject(Vec<Rejected>),
     /// The worker has ended.
     Stop(Stop),
+}
+
+/// A result that becomes visible with the commit that holds it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Committed {
+    /// The number of the output port.
+    pub output: u16,
+    /// The record, encoded.
+    pub record: Vec<u8>,
 }
 
 /// A record that failed.

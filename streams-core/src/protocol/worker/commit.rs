@@ -1,6 +1,6 @@
 //! Committing: by compare-and-set on token and version, whole or not at all, whatever happens on the way.
 
-use super::{Action, Phase, Stop, Worker, rows_of};
+use super::{Action, Committed, Phase, Stop, Worker, rows_of};
 use crate::bug::{Bug, planted};
 use crate::protocol::ids::Token;
 use crate::protocol::sender::Sender;
@@ -28,6 +28,7 @@ pub enum CommitOutcome {
 pub(super) struct Pending {
     snapshot: Box<Snapshot>,
     delta: Delta,
+    results: Vec<Committed>,
     clean: bool,
 }
 
@@ -118,15 +119,17 @@ impl Worker {
         if self.is_copied() {
             self.prepare(&delta, actions);
         }
-        self.commit = Some(Pending { snapshot, delta, clean });
+        let results = std::mem::take(&mut self.results);
+        self.commit = Some(Pending { snapshot, delta, results, clean });
         if !self.is_copied() {
             self.ask_commit(actions);
         }
     }
 
     pub(super) fn ask_commit(&mut self, actions: &mut Vec<Action>) {
-        let Some(Pending { snapshot, delta, clean }) = self.commit.clone() else { return };
-        actions.push(Action::Commit { token: self.token, version: self.version, snapshot, delta, clean });
+        let Some(Pending { snapshot, delta, results, clean }) = self.commit.clone() else { return };
+        let (token, version) = (self.token, self.version);
+        actions.push(Action::Commit { token, version, snapshot, delta, results, clean });
     }
 
     pub(super) fn committed(&mut self, outcome: CommitOutcome, actions: &mut Vec<Action>) {

@@ -1,6 +1,6 @@
 //! Running: messages into the machine, results into the senders.
 
-use super::{Action, Message, Phase, Poll, Rejected, Stop, Worker, copy};
+use super::{Action, Committed, Message, Phase, Poll, Rejected, Stop, Worker, copy};
 use crate::batch::{Batch, RawBatch};
 use crate::bug::{Bug, planted};
 use crate::effects::{Origin, OutputBatch, Run};
@@ -30,7 +30,8 @@ impl Worker {
             return self.stop(stop, actions);
         }
         // What is in no commit is in memory alone, so memory asks for one (rule 16).
-        self.wants_checkpoint |= self.uncommitted >= self.role.most_uncommitted;
+        self.wants_checkpoint |=
+            self.uncommitted >= self.role.most_uncommitted || self.results.len() >= self.role.most_waiting;
         if planted(Bug::DirtySpill) {
             self.spill(actions);
         }
@@ -194,7 +195,7 @@ impl Worker {
             }
         }
         for (output, batch) in effects.outputs.iter_mut().enumerate() {
-            self.publish(Topic::Output(u16::try_from(output).unwrap_or(u16::MAX)), batch);
+            self.publish(u16::try_from(output).unwrap_or(u16::MAX), batch);
             batch.clear();
         }
         self.effects = effects;
@@ -219,7 +220,16 @@ impl Worker {
 
     /// Results of an output port go to the queue that their key belongs to; without a key to the one that belongs
     /// to this split.
-    fn publish(&mut self, topic: Topic, batch: &OutputBatch) {
+    fn publish(&mut self, output: u16, batch: &OutputBatch) {
+        if self.role.in_commit.contains(&output) {
+            for (address, bytes) in batch.addressed() {
+                let record = bytes.get(address.key_len..).unwrap_or_default().to_vec();
+                self.counters.records_out += 1;
+                self.results.push(Committed { output, record });
+            }
+            return;
+        }
+        let topic = Topic::Output(output);
         let Some(&(_, n_queues)) = self.role.targets.iter().find(|(other, _)| *other == topic) else {
             return;
         };

@@ -136,7 +136,7 @@ impl World<'_> {
             return self.fail("I4", text);
         };
         let Some(row) = self.rows.get(split) else { return };
-        let mut found = State::of(snapshot, row.sum());
+        let mut found = State::of(snapshot, row.sum(), row.results);
         if self.blueprint.forgets {
             found.rows = expected.rows;
         }

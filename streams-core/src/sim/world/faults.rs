@@ -138,9 +138,10 @@ impl World<'_> {
                 self.doubtful = true;
                 self.landings.push(Landing::Send { target, frame });
             }
-            Action::Commit { token, version, snapshot, delta, clean } => {
+            Action::Commit { token, version, snapshot, delta, results, clean } => {
                 let encoded = snapshot.encode().unwrap_or_default();
-                let transaction = super::Transaction { token, version, snapshot: encoded, delta, clean };
+                let transaction =
+                    super::Transaction { token, version, snapshot: encoded, delta, results, clean };
                 self.landings.push(Landing::Commit { worker, split, transaction, snapshot });
             }
             _ => {}

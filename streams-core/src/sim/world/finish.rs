@@ -173,6 +173,10 @@ impl World<'_> {
                     *counts.entry(data.get(begin..).unwrap_or_default()).or_default() -= 1;
                 }
             }
+            let written = self.references.iter().flat_map(|reference| &reference.results);
+            for result in written.filter(|result| result.output == output) {
+                *counts.entry(&result.record).or_default() -= 1;
+            }
             if let Some((line, n)) = counts.iter().find(|(_, n)| **n != 0) {
                 let line = String::from_utf8_lossy(line).into_owned();
                 let text = format!("output {output}: one machine has {n} more of {line}");

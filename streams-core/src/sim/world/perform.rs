@@ -77,9 +77,9 @@ impl World<'_> {
             Action::Tail { target, from, .. } => {
                 Answer::Tailed { target, last: self.tail(split, target, from) }
             }
-            Action::Commit { token, version, snapshot, delta, clean } => {
+            Action::Commit { token, version, snapshot, delta, results, clean } => {
                 let encoded = snapshot.encode().unwrap_or_default();
-                let transaction = Transaction { token, version, snapshot: encoded, delta, clean };
+                let transaction = Transaction { token, version, snapshot: encoded, delta, results, clean };
                 Answer::Committed(self.commit(worker, split, transaction, snapshot))
             }
             // The open transaction has written nothing that anybody sees.

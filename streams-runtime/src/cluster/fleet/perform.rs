@@ -113,13 +113,13 @@ impl Fleet {
                     What::Tailed(target, last.map_err(Failure::from))
                 });
             }
-            Action::Commit { token, version, snapshot, delta, clean } => {
+            Action::Commit { token, version, snapshot, delta, results, clean } => {
                 // Printed results leave before the commit that counts them.
                 self.printers.iter_mut().flatten().try_for_each(Writer::flush)?;
                 self.letters.flush()?;
                 self.begin(split, Lane::State, async move {
                     let stand = (token, version);
-                    What::Committed(remote.commit(split, stand, snapshot, delta, clean).await)
+                    What::Committed(remote.commit(split, stand, snapshot, delta, results, clean).await)
                 });
             }
             Action::Report { offset } => {
