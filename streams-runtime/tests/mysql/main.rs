@@ -14,6 +14,7 @@ mod outage;
 mod proxy;
 mod rows;
 mod splits;
+mod worker;
 
 use std::ffi::OsString;
 use std::hash::{BuildHasher as _, RandomState};
