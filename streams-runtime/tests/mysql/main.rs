@@ -13,6 +13,7 @@ mod opening;
 mod outage;
 mod proxy;
 mod rows;
+mod sink;
 mod splits;
 mod worker;
 

@@ -144,6 +144,7 @@ impl Owner {
             rows_in: RowsIn::Remote,
             most_waiting: 100,
             most_uncommitted: 500,
+            most_behind: 100,
         };
         let mut actions = Vec::new();
         let mut worker = Worker::new(role, Box::new(Counting::default()), &mut actions);
