@@ -28,6 +28,7 @@ mod commit;
 mod rows;
 mod schema;
 mod session;
+pub mod sink;
 mod splits;
 mod trouble;
 
@@ -106,6 +107,12 @@ impl Mysql {
     #[must_use]
     pub fn place(&self) -> &str {
         self.server.place()
+    }
+
+    /// Where it is: tables there can be written in the transactions of commits.
+    #[must_use]
+    pub fn address(&self) -> &Address {
+        self.server.address()
     }
 
     /// The record of the job and its version; none before the first [`put_job`](Self::put_job).

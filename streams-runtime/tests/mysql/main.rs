@@ -13,7 +13,9 @@ mod opening;
 mod outage;
 mod proxy;
 mod rows;
+mod sink;
 mod splits;
+mod worker;
 
 use std::ffi::OsString;
 use std::hash::{BuildHasher as _, RandomState};

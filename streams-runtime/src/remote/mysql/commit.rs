@@ -16,6 +16,7 @@ use super::Mysql;
 use super::rows::{Keys, list};
 use super::schema::MOST_KEY_BYTES;
 use super::session::Session;
+use super::sink::SinkRows;
 use super::trouble::Trouble;
 use crate::remote::Failure;
 
@@ -47,28 +48,55 @@ impl Mysql {
         delta: &Delta,
         clean: bool,
     ) -> Result<CommitOutcome, Failure> {
+        self.commit_with(split, (token, version), snapshot, delta, clean, &[]).await
+    }
+
+    /// As [`commit`](Self::commit), and writes results into tables of the same server in the same transaction: they
+    /// are there if and only if the commit is.
+    ///
+    /// # Errors
+    /// As [`commit`](Self::commit); also when the server refuses a result.
+    pub async fn commit_with(
+        &self,
+        split: Split,
+        (token, version): (Token, u64),
+        snapshot: &Snapshot,
+        delta: &Delta,
+        clean: bool,
+        results: &[SinkRows],
+    ) -> Result<CommitOutcome, Failure> {
+        if let Some(other) = results.iter().find(|rows| !rows.address.is_same_server(self.server.address())) {
+            return Err(Failure::Fatal(format!(
+                "results for {} cannot be written in a transaction at {}; this is a bug",
+                other.address,
+                self.server.place()
+            )));
+        }
         let snapshot = snapshot
             .encode()
             .map_err(|error| Failure::Fatal(format!("the snapshot of a queue cannot be written: {error}")))?;
         let changes = Changes::of(delta, rows_of(split))?;
         let fence = Fence { number: self.number(split), token, version, snapshot, clean };
         let mut session = self.server.session().await?;
-        let written = fence.write(&mut session, &changes).await;
-        match written {
+        match fence.write(&mut session, &changes, results).await {
             Ok(true) => (),
             Ok(false) => return Ok(CommitOutcome::Fenced),
             Err(Trouble::Conflict(_)) => return Ok(CommitOutcome::RolledBack),
             Err(trouble) => return Err(trouble.into()),
         }
         // Whatever is said here may be about a transaction that is durable.
-        match session.text(WHAT, "COMMIT").await {
-            Ok(()) => {
-                session.done();
-                Ok(CommitOutcome::Done)
-            }
-            Err(_) => Ok(CommitOutcome::Unknown),
-        }
+        Ok(match finish(session).await {
+            Ok(()) => CommitOutcome::Done,
+            Err(_) => CommitOutcome::Unknown,
+        })
     }
+}
+
+/// Ends the transaction that is open. Behind an error nobody knows how it ended.
+pub(super) async fn finish(mut session: Session) -> Result<(), Trouble> {
+    session.text(WHAT, "COMMIT").await?;
+    session.done();
+    Ok(())
 }
 
 /// The row that decides, as it has to be and as it will be.
@@ -82,7 +110,12 @@ struct Fence {
 
 impl Fence {
     /// Everything but the end; `false` where the row is another owner's or another version.
-    async fn write(self, session: &mut Session, changes: &Changes<'_>) -> Result<bool, Trouble> {
+    async fn write(
+        self,
+        session: &mut Session,
+        changes: &Changes<'_>,
+        results: &[SinkRows],
+    ) -> Result<bool, Trouble> {
         let number = self.number;
         fits(session, self.snapshot.len())?;
         session.text(WHAT, "START TRANSACTION").await?;
@@ -101,6 +134,9 @@ impl Fence {
             return Ok(false);
         }
         changes.write(session, number).await?;
+        for rows in results {
+            rows.write(session).await?;
+        }
         Ok(true)
     }
 }
@@ -174,7 +210,7 @@ impl<'a> Changes<'a> {
                 }
             }
         }
-        let most = MOST_BYTES.min(session.max_packet() / 2);
+        let most = (usize::MAX, most_bytes(session));
         let mut rest = self.deletes.as_slice();
         while let Some((some, behind)) = cut(rest, most, |key| key.len()) {
             let sql = format!("DELETE FROM streams_row WHERE split = ? AND k IN ({})", list("?", some.len()));
@@ -204,20 +240,30 @@ impl<'a> Changes<'a> {
     }
 }
 
-/// The rows of the next statement and those behind them; `None` where there are none.
-fn cut<T>(rows: &[T], most: usize, bytes: impl Fn(&T) -> usize) -> Option<(&[T], &[T])> {
+/// How many bytes of rows one statement has at most.
+pub(super) fn most_bytes(session: &Session) -> usize {
+    MOST_BYTES.min(session.max_packet() / 2)
+}
+
+/// The rows of the next statement, at most so many and so many bytes, and those behind them; `None` where there are
+/// none.
+pub(super) fn cut<T>(
+    rows: &[T],
+    (most_rows, most_bytes): (usize, usize),
+    bytes: impl Fn(&T) -> usize,
+) -> Option<(&[T], &[T])> {
     let mut sum = 0;
     let fitting = rows.iter().take_while(|row| {
         sum += bytes(row);
-        sum <= most
+        sum <= most_bytes
     });
-    let fitting = fitting.take(LENGTHS[0]).count().max(1);
+    let fitting = fitting.take(LENGTHS[0].min(most_rows)).count().max(1);
     let length = LENGTHS.into_iter().find(|length| *length <= fitting)?;
     rows.split_at_checked(length)
 }
 
 /// A larger message closes the connection without a word about why.
-fn fits(session: &Session, bytes: usize) -> Result<(), Trouble> {
+pub(super) fn fits(session: &Session, bytes: usize) -> Result<(), Trouble> {
     let most = session.max_packet();
     if bytes + AROUND <= most {
         return Ok(());

@@ -231,8 +231,8 @@ impl Mysql {
         Ok(stands.then(|| keys.iter().map(value).collect()))
     }
 
-    /// The rows of `split` for the owner of `token`, read when they are needed. Reads block their thread, which must
-    /// be none of the runtime's own.
+    /// The rows of `split` for the owner of `token`, read when they are needed. Reads block their thread, and no
+    /// other task.
     ///
     /// # Panics
     /// Outside of a runtime, and in one with a single thread: its reads would wait for themselves.
@@ -261,7 +261,8 @@ impl Reads {
         let (tell, told) = std::sync::mpsc::sync_channel(1);
         // Nobody listens any more where this thread has gone.
         self.runtime.spawn(async move { drop(tell.send(asked.await)) });
-        match told.recv() {
+        // On a thread of the runtime's own, another one takes over its tasks: the read itself may be among them.
+        match tokio::task::block_in_place(|| told.recv()) {
             Ok(Ok(Some(answer))) => Ok(answer),
             Ok(Ok(None)) => Err(StateError::Fenced),
             Ok(Err(Failure::Away(text))) => Err(StateError::Away(text)),

@@ -31,6 +31,7 @@ const LOCK_WAIT_S: u32 = 2;
 /// The server, and the connections to it that nobody uses just now.
 pub(super) struct Server {
     options: Opts,
+    address: Address,
     place: String,
     timeout: Duration,
     idle: Mutex<Vec<Idle>>,
@@ -85,6 +86,7 @@ impl Server {
         };
         Arc::new(Self {
             options: options.into(),
+            address: address.clone(),
             place: address.to_string(),
             timeout: address.timeout,
             idle: Mutex::default(),
@@ -95,6 +97,10 @@ impl Server {
     /// The server and the database, for texts.
     pub(super) fn place(&self) -> &str {
         &self.place
+    }
+
+    pub(super) fn address(&self) -> &Address {
+        &self.address
     }
 
     /// A connection for one call.
