@@ -10,8 +10,8 @@ use std::thread::JoinHandle;
 use streams_core::error::StateError;
 use streams_core::protocol::ids::Split;
 use streams_core::protocol::worker::{Local, rows_of};
-use streams_core::store::local::{LocalCommits, Marks};
 use streams_core::store::Delta;
+use streams_core::store::local::{LocalCommits, Marks};
 
 use super::random_number;
 use crate::error::Error;

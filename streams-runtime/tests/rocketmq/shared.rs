@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use streams_runtime::rocketmq::QueueId;
 
+use super::eventually;
 use super::groups::Instance;
 use super::jobs::{Fleet, all, end};
-use super::eventually;
 use crate::program::flows;
 
 const A_SECOND: usize = 5_000;
@@ -28,7 +28,8 @@ fn copy(number: usize) -> String {
 
 impl Shared {
     async fn new(n_queues: u16) -> Self {
-        let url = std::env::var("STREAMS_MYSQL").expect("STREAMS_MYSQL is not set: run scripts/test-rocketmq");
+        let url =
+            std::env::var("STREAMS_MYSQL").expect("STREAMS_MYSQL is not set: run scripts/test-rocketmq");
         Self { fleet: Fleet::new("traffic", n_queues).await, url }
     }
 
@@ -53,7 +54,12 @@ impl Shared {
         let (found, dropped) = self.fleet.wait_for(expected.len()).await;
         let lost = expected.iter().filter(|line| found.binary_search(line).is_err()).count();
         let doubled = found.len() - found.iter().collect::<std::collections::BTreeSet<_>>().len();
-        assert!(found == expected, "{} results of {}, {lost} lost, {doubled} doubled", found.len(), expected.len());
+        assert!(
+            found == expected,
+            "{} results of {}, {lost} lost, {doubled} doubled",
+            found.len(),
+            expected.len()
+        );
         (found.len(), dropped)
     }
 }
@@ -98,8 +104,10 @@ impl Kill {
     fn note_queues(&mut self, shuffle: &str, instances: &[Instance]) {
         for instance in instances {
             let said = instance.said.lock().unwrap();
-            for (_, line) in said.iter().filter(|(at, line)| *at > self.at && line.contains("is taken over")) {
-                let queue = line.split_once("note: queue ").and_then(|(_, rest)| rest.split_once(" of topic `"));
+            for (_, line) in said.iter().filter(|(at, line)| *at > self.at && line.contains("is taken over"))
+            {
+                let queue =
+                    line.split_once("note: queue ").and_then(|(_, rest)| rest.split_once(" of topic `"));
                 if let Some((queue, rest)) = queue
                     && rest.starts_with(shuffle)
                     && let Some((_, number)) = queue.rsplit_once(':')
@@ -193,9 +201,7 @@ async fn who_stands_still_is_replaced_and_commits_nothing_more() {
         signal("-STOP");
         // Nobody tells the brokers; who is next in line sees that its rows do not move.
         let others = &instances[1..];
-        let taken = async || {
-            others.iter().filter_map(|one| one.when(stopped, "is taken over", 1)).min()
-        };
+        let taken = async || others.iter().filter_map(|one| one.when(stopped, "is taken over", 1)).min();
         let after = eventually("a takeover", taken, Option::is_some).await.unwrap();
         tokio::time::sleep(Duration::from_secs(5)).await;
         let woken = Instant::now();
