@@ -3,6 +3,7 @@
 pub use serde;
 
 pub use crate::context::Cx;
+pub use crate::join::{Within, checked_within};
 pub use crate::layout::Layout;
 pub use crate::machine::Built;
 pub use crate::merge::Merge;
@@ -10,6 +11,7 @@ pub use crate::op::running::{Forever, Ttl};
 pub use crate::plan::{Job, Plan, cloned, level, outlet};
 pub use crate::ports::Ports;
 pub use crate::record::Schema;
+pub use crate::stream::joins::{full_join, join, join_table, left_join, left_join_table, right_join};
 pub use crate::stream::{aggregate, aggregate_late, fork, tee, union};
 pub use crate::tail::{Shared, Tee, Up};
 pub use crate::topology::{About, Node, SettingSpec, about};

@@ -15,6 +15,8 @@ pub mod stream;
 
 pub mod window;
 
+pub mod join;
+
 pub mod aggregate;
 
 pub mod setting;

@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use crate::chain::Chain;
 use crate::context::Context;
 use crate::error::BuildError;
+use crate::join::JoinBound;
 use crate::key::PortKey;
 use crate::layout::{Assembly, Layout, Queue};
 use crate::machine::{Assembled, Built, Entry, SourceEntry};
@@ -102,6 +103,19 @@ impl<L: Layout, P: Ports> Plan<L, P> {
     pub fn window<W: WindowSpec>(&self, spec: W) -> Result<W, BuildError> {
         match spec.problem() {
             None => Ok(spec),
+            Some(reason) => {
+                Err(BuildError::Window { job: self.topology.job.to_owned(), reason: reason.to_owned() })
+            }
+        }
+    }
+
+    /// Checks the bound of a join whose lengths are known only now.
+    ///
+    /// # Errors
+    /// When it is impossible.
+    pub fn join_bound<B: JoinBound>(&self, bound: B) -> Result<B, BuildError> {
+        match bound.problem() {
+            None => Ok(bound),
             Some(reason) => {
                 Err(BuildError::Window { job: self.topology.job.to_owned(), reason: reason.to_owned() })
             }

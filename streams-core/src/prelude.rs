@@ -3,6 +3,7 @@
 pub use streams_macros::{record_core as record, stream_job_core as stream_job};
 
 pub use crate::aggregate::{Accumulator, acc, avg, count, max, min, sum};
+pub use crate::join::within;
 pub use crate::op::running::{forever, ttl};
 pub use crate::stream::Stream;
 pub use crate::time::{Fired, days, hours, millis, mins, out_of_order, secs};

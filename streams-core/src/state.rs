@@ -279,8 +279,8 @@ pub struct Saver<'a> {
     machine: &'a [u8],
     key: Vec<u8>,
     value: Vec<u8>,
-    /// The operator whose last first row was decoded again.
-    tried: Option<u64>,
+    /// The operators and types whose first row was decoded again.
+    tried: Vec<(u64, &'static str)>,
     failure: Option<StateError>,
 }
 
@@ -294,7 +294,7 @@ impl<'a> Saver<'a> {
     /// Adds to `delta`, under the rows that start with `machine`.
     #[must_use]
     pub fn new(delta: &'a mut Delta, machine: &'a [u8]) -> Self {
-        Self { delta, machine, key: Vec::new(), value: Vec::new(), tried: None, failure: None }
+        Self { delta, machine, key: Vec::new(), value: Vec::new(), tried: Vec::new(), failure: None }
     }
 
     /// The first failure, if any; the delta is then not to be committed.
@@ -329,8 +329,9 @@ impl<'a> Saver<'a> {
         }
         // A type may encode and not decode (`#[serde(tag)]`, say); that must not wait for the day when the
         // state is needed.
-        if self.tried != Some(id.hash) {
-            self.tried = Some(id.hash);
+        let this = (id.hash, std::any::type_name::<V>());
+        if !self.tried.contains(&this) {
+            self.tried.push(this);
             if let Err(source) = codec::from_slice::<V>(&self.value) {
                 self.failure.get_or_insert(StateError::Decode { operator: id.name.to_owned(), source });
             }

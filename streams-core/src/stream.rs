@@ -24,6 +24,8 @@ use crate::record::{EventTimed, NoKey, NoTime, Rec, TimeMark};
 use crate::time::{OutOfOrder, TimeBound};
 use crate::window::{Closing, NoWindow, Running, WindowOver, WindowSpec, Windowed};
 
+pub mod joins;
+
 /// A stream of values of type `T`.
 ///
 /// In a job's signature write `Stream<T>`; everything else is inferred.

@@ -61,6 +61,14 @@ impl Node {
     ) -> Self {
         Self { kind, name, inputs, text, line }
     }
+
+    /// Whether it joins two streams, which meet in front of a shuffle.
+    fn is_join(&self) -> bool {
+        matches!(
+            self.kind,
+            "join" | "left_join" | "right_join" | "full_join" | "join_table" | "left_join_table"
+        )
+    }
 }
 
 /// One setting: a parameter of the job that is not a stream.
@@ -109,13 +117,36 @@ impl Topology {
     #[must_use]
     pub fn stages(&self) -> Vec<usize> {
         let mut stages: Vec<usize> = Vec::with_capacity(self.nodes.len());
+        let deferred = self.deferred();
         for node in self.nodes {
             let upstream = node.inputs.iter().filter_map(|&input| {
-                let crossed = self.nodes.get(input).is_some_and(|n| n.kind == "key_by");
-                stages.get(input).map(|stage| stage + usize::from(crossed))
+                let keyed = self.nodes.get(input).is_some_and(|n| n.kind == "key_by");
+                let crossed = usize::from(keyed && !deferred.contains(&input)) + usize::from(node.is_join());
+                stages.get(input).map(|stage| stage + crossed)
             });
             stages.push(upstream.max().unwrap_or(0));
         }
         stages
+    }
+
+    /// The `key_by`s whose shuffle is that of the join behind them, as the compiler decides it: nobody but the
+    /// join reads what they key, and nothing in between looks at more than one record.
+    fn deferred(&self) -> Vec<usize> {
+        let reads = |node: usize| self.nodes.iter().flat_map(|n| n.inputs).filter(|&&i| i == node).count();
+        let sides = self.nodes.iter().filter(|node| node.is_join()).flat_map(|node| node.inputs);
+        let key_by = |&side: &usize| {
+            let mut at = side;
+            loop {
+                let node = self.nodes.get(at).filter(|_| reads(at) == 1)?;
+                match node.kind {
+                    "key_by" => return Some(at),
+                    "filter" | "map" | "filter_map" | "flat_map" | "try_map" | "inspect" => {
+                        at = *node.inputs.first()?;
+                    }
+                    _ => return None,
+                }
+            }
+        };
+        sides.filter_map(key_by).collect()
     }
 }

@@ -14,6 +14,7 @@ mod global;
 mod session;
 mod updating;
 
+pub(crate) use fixed::Fixed;
 pub use fixed::{Hopping, Tumbling, checked_hopping, checked_tumbling, hopping, tumbling};
 pub use global::{CountWindow, Global, checked_count, checked_global, count_window, global};
 pub use session::{Session, checked_session, session};
@@ -47,7 +48,7 @@ impl<Tm, R: Retention<Tm>> WindowOver<Tm> for CountWindow<R> {}
 impl<W> WindowOver<EventTimed> for Updating<W> {}
 
 /// Whether something of the length is lost in milliseconds.
-const fn has_fraction(length: Duration) -> bool {
+pub(crate) const fn has_fraction(length: Duration) -> bool {
     !length.subsec_nanos().is_multiple_of(1_000_000)
 }
 

@@ -111,6 +111,22 @@ fn shared(events: Stream<Event>) -> (Stream<u64>, Stream<Event>) {
     (sums, late)
 }
 
+#[stream_job]
+fn table(events: Stream<Event>) -> Stream<u64> {
+    let timed = events.event_time(|e| e.at, out_of_order(secs(1)));
+    let changes = timed.key_by(|e| e.key).map(|e| (e.amount % 3 > 0).then_some(e));
+    timed
+        .key_by(|e| e.key)
+        .left_join_table(changes, ttl(days(1)), |e, row| e.amount + row.map_or(0, |row| row.amount))
+        .filter(|n| *n == u64::MAX)
+}
+
+#[stream_job]
+fn joined(events: Stream<Event>) -> Stream<u64> {
+    let keyed = events.event_time(|e| e.at, out_of_order(secs(1))).key_by(|e| e.key);
+    keyed.join(keyed, tumbling(days(1)), |l, r| l.amount + r.amount).filter(|n| *n == u64::MAX)
+}
+
 fn events(n: u64) -> Vec<Event> {
     let event =
         |index: u64| Event { key: (index % 100) as u32, amount: index, at: 86_400_000 + index as i64 };
@@ -120,6 +136,12 @@ fn events(n: u64) -> Vec<Event> {
 /// Allocations while 100,000 records of known keys run through the job.
 #[track_caller]
 fn check<J: streams_core::Job>(job: J) {
+    let allocations = allocations(job);
+    // Handing over a batch and draining the ends takes a few, whatever the number of records.
+    assert!(allocations < 20, "{allocations} allocations for 100,000 records");
+}
+
+fn allocations<J: streams_core::Job>(job: J) -> u64 {
     let mut harness = Harness::new(job);
     harness.push_all("events", events(1_000));
     let records = events(100_000);
@@ -127,8 +149,7 @@ fn check<J: streams_core::Job>(job: J) {
     harness.push_all("events", records);
     let allocations = ALLOCATIONS.with(Cell::get) - before;
     eprintln!("{}: {allocations} allocations for 100000 records", J::TOPOLOGY.job);
-    // Handing over a batch and draining the ends takes a few, whatever the number of records.
-    assert!(allocations < 20, "{allocations} allocations for 100,000 records");
+    allocations
 }
 
 #[test]
@@ -141,6 +162,14 @@ fn known_keys_allocate_nothing() {
     check(keyed);
     check(overlapping);
     check(running);
+}
+
+/// A join keeps its records: the lists of 100 keys grow by doubling.
+#[test]
+fn joins_allocate_for_what_they_keep() {
+    check(table);
+    let allocations = allocations(joined);
+    assert!(allocations < 3_000, "{allocations} allocations for 100,000 records on both sides");
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub(crate) struct Analysis {
     pub(crate) nodes: Vec<NodePlan>,
     /// What happens at each output.
     pub(crate) outputs: Vec<OutputPlan>,
-    /// Number of unions.
+    /// Number of unions and joins.
     pub(crate) n_unions: usize,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Segment {
 pub(crate) enum Start {
     /// An input port.
     Port(usize),
-    /// Downstream of a union, by its number.
+    /// Downstream of a union or of a join's sides, by its number.
     Union(usize),
     /// Behind the end of another segment.
     Inner,
@@ -63,9 +63,9 @@ pub(crate) enum End {
         /// The segment of the rows.
         rows: SegmentId,
     },
-    /// An input of a union.
+    /// An input of a union or of a join.
     Union {
-        /// The union's number; 1 lies furthest downstream.
+        /// Its number; 1 lies furthest downstream.
         union: usize,
         /// 0 for the receiver, 1 for the argument.
         input: usize,
@@ -86,11 +86,11 @@ pub(crate) enum Read {
 pub(crate) struct NodePlan {
     /// How its inputs are read.
     pub(crate) reads: Vec<Read>,
-    /// The segments that end in it, one per input of a union.
+    /// The segments that end in it: one per input of a union; of a join also the one that both sides share.
     pub(crate) ends: Vec<SegmentId>,
     /// The segment that ends in its fan-out.
     pub(crate) tee: Option<SegmentId>,
-    /// The union's number.
+    /// The number of a union or a join.
     pub(crate) union: Option<usize>,
 }
 
@@ -122,6 +122,25 @@ pub(crate) fn job(job: &Job) -> Analysis {
     walk.finish()
 }
 
+/// The `key_by`s that need no shuffle of their own: nobody but a join reads what they key, and nothing in
+/// between looks at more than one record.
+fn deferred(job: &Job, uses: &[usize]) -> Vec<NodeId> {
+    let joins = job.nodes.iter().filter(|node| node.op.form == Form::Join);
+    let sides = joins.flat_map(|join| join.inputs.iter().copied());
+    let found = sides.filter_map(|side| {
+        let mut at = side;
+        loop {
+            let node = job.nodes.get(at).filter(|_| uses.get(at) == Some(&1))?;
+            match node.op.form {
+                Form::Cut => return Some(at),
+                _ if node.op.is_stateless() => at = *node.inputs.first()?,
+                _ => return None,
+            }
+        }
+    });
+    found.collect()
+}
+
 /// A segment under construction; its number is known when it ends.
 type OpenId = usize;
 
@@ -145,6 +164,8 @@ struct Open {
 struct Walk<'a> {
     job: &'a Job,
     uses: Vec<usize>,
+    /// The `key_by`s whose shuffle is that of the join behind them.
+    deferred: Vec<NodeId>,
     n_unions: usize,
     n_unions_met: usize,
     n_closed: usize,
@@ -157,10 +178,12 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn new(job: &'a Job) -> Self {
-        let n_unions = job.nodes.iter().filter(|node| node.op.form == Form::Union).count();
+        let n_unions = job.nodes.iter().filter(|node| node.op.merges()).count();
+        let uses = job.uses();
         Self {
             job,
-            uses: job.uses(),
+            deferred: deferred(job, &uses),
+            uses,
             n_unions,
             n_unions_met: 0,
             n_closed: 0,
@@ -182,7 +205,7 @@ impl<'a> Walk<'a> {
             (Call::Port(_, port), _) => self.open(Start::Port(*port), self.n_unions),
             // The aggregate has already opened it.
             (_, Form::Late) => self.take(number),
-            (_, Form::Union) => {
+            (_, form @ (Form::Union | Form::Join)) => {
                 // The last union met lies furthest downstream and is number 1.
                 let union = self.n_unions - self.n_unions_met;
                 self.n_unions_met += 1;
@@ -191,13 +214,20 @@ impl<'a> Walk<'a> {
                     let open = self.take(*read);
                     plan.ends.push(self.close(open, OpenEnd::Union { union, input }));
                 }
-                self.open(Start::Union(union), union - 1)
+                let shared = self.open(Start::Union(union), union - 1);
+                if form == Form::Union {
+                    shared
+                } else {
+                    let behind = self.open(Start::Inner, union - 1);
+                    plan.ends.push(self.close(shared, OpenEnd::Border(behind)));
+                    behind
+                }
             }
             (_, form) => {
                 let before = self.take(inputs.first().copied().unwrap_or(number));
                 let level = self.level(before);
                 match (&node.call, form) {
-                    (_, Form::Cut) => {
+                    (_, Form::Cut) if !self.deferred.contains(&number) => {
                         let behind = self.open(Start::Inner, level);
                         plan.ends.push(self.close(before, OpenEnd::Border(behind)));
                         behind

@@ -121,6 +121,8 @@ pub(crate) enum Call {
     ConstWindow(Window, Box<Expr>),
     /// An aggregate taken apart.
     Aggregate(Box<Aggregate>),
+    /// A join without its right side, which is a stream.
+    Join(Box<Join>),
     /// Nothing but the streams.
     Streams,
     /// A word without a call, with the place of its dot.
@@ -134,6 +136,19 @@ pub(crate) struct Window {
     pub(crate) ty: Vec<&'static str>,
     /// The function that checks it.
     pub(crate) checked: &'static str,
+}
+
+/// What is left of a join when its streams are known.
+#[derive(Debug)]
+pub(crate) struct Join {
+    /// What belongs together in time, or how long a row of a table is kept.
+    pub(crate) bound: Expr,
+    /// How it is checked, if it can be a constant.
+    pub(crate) constant: Option<Window>,
+    /// Makes a row of a pair.
+    pub(crate) row: Expr,
+    /// Settings and plain values that the bound and the row mention.
+    pub(crate) captures: Vec<Ident>,
 }
 
 /// The arguments of a straight operator.
@@ -194,6 +209,7 @@ impl Node {
         match &self.call {
             Call::Args(args) => args.exprs.iter().collect(),
             Call::ConstWindow(_, spec) => vec![spec],
+            Call::Join(join) => vec![&join.bound, &join.row],
             Call::Aggregate(aggregate) => {
                 let arguments = aggregate.accumulators.iter().flat_map(|accumulator| &accumulator.call.args);
                 arguments.chain([&aggregate.finish]).collect()
@@ -214,6 +230,7 @@ impl Node {
     pub(crate) fn captures(&self) -> Vec<&Ident> {
         match &self.call {
             Call::Args(args) => args.captures.iter().collect(),
+            Call::Join(join) => join.captures.iter().collect(),
             Call::Aggregate(aggregate) => {
                 let inner = aggregate.accumulators.iter().flat_map(|accumulator| &accumulator.captures);
                 inner.chain(&aggregate.captures).collect()

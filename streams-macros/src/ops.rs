@@ -65,6 +65,8 @@ pub(crate) enum Form {
     Late,
     /// A free function that ends both segments.
     Union,
+    /// A free function that ends both segments in front of a shuffle and an operator behind it.
+    Join,
     /// Gives the operator before it its id and is not emitted.
     Named,
     /// A word without a call, passed on for completion only.
@@ -94,6 +96,11 @@ const fn straight(name: &'static str, args: usize, example: &'static str, id: Id
     Op { name, args, example, input: Input::Any, output: Output::Same, id, form: Form::Method }
 }
 
+const fn join(name: &'static str, example: &'static str) -> Op {
+    let output = Output::Is(Kind::Keyed);
+    Op { name, args: 3, example, input: Input::Any, output, id: Id::Argument, form: Form::Join }
+}
+
 const fn shaped(name: &'static str, args: usize, example: &'static str, kind: Kind, form: Form) -> Op {
     Op { name, args, example, input: Input::Any, output: Output::Is(kind), id: Id::None, form }
 }
@@ -117,6 +124,12 @@ pub(crate) static OPS: &[Op] = &[
         input: Input::Rows, output: Output::Is(Kind::Plain), id: Id::None, form: Form::Late },
     Op { name: "union", args: 1, example: ".union(other)",
         input: Input::Any, output: Output::Same, id: Id::Argument, form: Form::Union },
+    join("join", ".join(other, tumbling(secs(10)), |l, r| ..)"),
+    join("left_join", ".left_join(other, tumbling(secs(10)), |l, r| ..)"),
+    join("right_join", ".right_join(other, tumbling(secs(10)), |l, r| ..)"),
+    join("full_join", ".full_join(other, tumbling(secs(10)), |l, r| ..)"),
+    join("join_table", ".join_table(changes, forever(), |r, row| ..)"),
+    join("left_join_table", ".left_join_table(changes, forever(), |r, row| ..)"),
     Op { name: "named", args: 1, example: ".named(\"errors\")",
         input: Input::Any, output: Output::Same, id: Id::None, form: Form::Named },
 ];
@@ -135,6 +148,12 @@ const RENAMED: &[(&str, &str)] = &[
     ("merge", "union"),
     ("concat", "union"),
     ("chain", "union"),
+    ("inner_join", "join"),
+    ("interval_join", "join"),
+    ("window_join", "join"),
+    ("left_outer_join", "left_join"),
+    ("outer_join", "full_join"),
+    ("lookup", "join_table"),
     ("fold", "aggregate"),
     ("reduce", "aggregate"),
     ("for_each", "inspect"),
@@ -157,6 +176,21 @@ pub(crate) fn meant(word: &str) -> Option<&'static str> {
 }
 
 impl Op {
+    /// Whether two segments end in it, in what they share from there on.
+    pub(crate) fn merges(&self) -> bool {
+        matches!(self.form, Form::Union | Form::Join)
+    }
+
+    /// Whether it joins with a table, which is bounded by how long a row is kept.
+    pub(crate) fn joins_table(&self) -> bool {
+        matches!(self.name, "join_table" | "left_join_table")
+    }
+
+    /// Whether it may stand on either side of a shuffle: it looks at one record at a time.
+    pub(crate) fn is_stateless(&self) -> bool {
+        self.form == Form::Method && self.output == Output::Same && self.name != "event_time"
+    }
+
     /// The kind that comes out when `input` goes in.
     pub(crate) fn kind(&self, input: Kind) -> Kind {
         match (self.output, input) {

@@ -48,7 +48,7 @@ pub(crate) struct WindowWord {
     pub(crate) keeps: bool,
 }
 
-/// The constructors of windows.
+/// The constructors of windows, and of the span around each record of a join.
 #[rustfmt::skip]
 pub(crate) const WINDOWS: &[WindowWord] = &[
     WindowWord { name: "tumbling", ty: "Tumbling", checked: "checked_tumbling", args: 1, keeps: false },
@@ -56,6 +56,7 @@ pub(crate) const WINDOWS: &[WindowWord] = &[
     WindowWord { name: "session", ty: "Session", checked: "checked_session", args: 1, keeps: false },
     WindowWord { name: "count_window", ty: "CountWindow", checked: "checked_count", args: 2, keeps: true },
     WindowWord { name: "global", ty: "Global", checked: "checked_global", args: 1, keeps: true },
+    WindowWord { name: "within", ty: "Within", checked: "checked_within", args: 2, keeps: false },
 ];
 
 /// A method of a window.
@@ -118,6 +119,7 @@ pub(crate) fn last_word(call: &syn::ExprCall) -> Option<&Ident> {
 pub(crate) const CONST_CONSTRUCTORS: &[&str] = &[
     "forever",
     "ttl",
+    "within",
     "secs",
     "mins",
     "hours",
@@ -144,6 +146,7 @@ pub(crate) const PRELUDE_FUNCTIONS: &[&str] = &[
     "session",
     "count_window",
     "global",
+    "within",
     "sum",
     "count",
     "min",

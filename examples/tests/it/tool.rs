@@ -15,6 +15,7 @@ pub(crate) fn program(name: &str) -> Command {
     let path = match name {
         "access_log" => env!("CARGO_BIN_EXE_access_log"),
         "traffic" => env!("CARGO_BIN_EXE_traffic"),
+        "orders" => env!("CARGO_BIN_EXE_orders"),
         "dag" => env!("CARGO_BIN_EXE_dag"),
         _ => panic!("no example `{name}`"),
     };

@@ -52,6 +52,7 @@ impl<K: Key, T: Shuffled> Letterbox<K, T> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<K: Key, T: Shuffled, C: Context> Push<Rec<K, T>, C> for Letterbox<K, T> {
     #[inline(always)]
     fn push(&mut self, record: Rec<K, T>, cx: &mut C) {

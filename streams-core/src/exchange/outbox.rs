@@ -25,6 +25,7 @@ impl<K, T> Outbox<K, T> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<K: Key, T: Shuffled, C: Context> Push<Rec<K, T>, C> for Outbox<K, T> {
     #[inline(always)]
     fn push(&mut self, record: Rec<K, T>, cx: &mut C) {

@@ -41,7 +41,7 @@ pub const fn ttl(length: Duration) -> Ttl {
 #[diagnostic::on_unimplemented(
     message = "this stream has no event time",
     label = "`ttl` counts in event time",
-    note = "write `.event_time(|r| r.at, out_of_order(secs(5)))` before it, or keep every key with `running(forever())`"
+    note = "write `.event_time(|r| r.at, out_of_order(secs(5)))` before it, or keep every key with `forever()`"
 )]
 pub trait Retention<Tm>: Copy + 'static {
     /// In ms; `None` is for ever.
@@ -128,7 +128,7 @@ struct Kept<S> {
 /// Whether event time has passed `last_ms` by the `ttl`. Counted back from the watermark, because the sum of
 /// the other two may lie behind the end of time, which no watermark reaches.
 #[inline(always)]
-fn is_forgotten(last_ms: i64, ttl_ms: i64, watermark_ms: i64) -> bool {
+pub(super) fn is_forgotten(last_ms: i64, ttl_ms: i64, watermark_ms: i64) -> bool {
     watermark_ms.checked_sub(ttl_ms).is_some_and(|oldest_ms| last_ms <= oldest_ms)
 }
 

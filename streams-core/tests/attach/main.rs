@@ -25,8 +25,10 @@ use streams_core::store::memory::MemoryStore;
 use streams_core::store::{Delta, Store};
 
 mod jobs;
+mod joins;
 
 use jobs::*;
+use joins::*;
 
 struct Json;
 
@@ -440,4 +442,7 @@ properties! {
     run_forever: true, ttl_0: false, ttl_1: false, ttl_20: false,
     two_windows: true, window_then_running: false, running_then_window: true,
     united: true, renewed: true,
+    windows_inner: true, windows_full: true, hopping_left: true, hopping_right: true,
+    near_inner: true, near_left: true, near_right: true, near_full: true, near_before: true, near_at_once: true,
+    table_forever: true, table_ttl: false, join_of_sums: true,
 }

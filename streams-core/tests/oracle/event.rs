@@ -53,6 +53,25 @@ pub(crate) fn refuse_some(r: &Event) -> Result<Event, String> {
     Ok(Event { v: r.v.wrapping_sub(7), ..r.clone() })
 }
 
+/// What the rows of joins are: everything of both that may be there.
+pub(crate) fn pair(left: Option<&Event>, right: Option<&Event>) -> Event {
+    let of = |side: Option<&Event>| side.map_or((0, String::new(), 1, 3), |e| (e.k, e.s.clone(), e.v, e.u));
+    let (left_of, right_of) = (of(left), of(right));
+    Event {
+        k: left_of.0 / 2 + right_of.0 / 2,
+        s: letters(&format!("{}+{}", left_of.1, right_of.1)),
+        v: left_of.2.wrapping_mul(3).wrapping_add(right_of.2),
+        u: left_of.3 / 2 + right_of.3 / 3,
+        f: left.or(right).map_or(0.0, |e| e.f),
+        at: left.into_iter().chain(right).map(|e| e.at).max().unwrap_or(0),
+    }
+}
+
+/// What the changes of tables are.
+pub(crate) fn change(r: Event) -> Option<Event> {
+    (r.u % 3 != 1).then_some(r)
+}
+
 /// A digest of texts that depends on their order, as 11 letters at most.
 pub(crate) struct Trail;
 

@@ -1,5 +1,7 @@
 //! Generated jobs: random graphs that the language allows, the same for the same seed.
 
+mod joins;
+
 use crate::menu::{
     BYTES, FILTER_MAPS, FILTERS, FLAT_MAPS, FLOATS, Field, INSPECTS, INSTANTS, KEYS, Kind, MAPS, Needs,
     SIGNED, TEXTS, TIMES, TRY_MAPS, UNSIGNED,
@@ -8,7 +10,10 @@ use crate::plan::{Fields, Input, Job, Let, Op, Origin};
 use crate::random::Random;
 
 /// How many jobs there are.
-pub(crate) const N_JOBS: usize = 100;
+pub(crate) const N_JOBS: usize = 135;
+
+/// Jobs from this number on join.
+pub(crate) const FIRST_JOIN: usize = 100;
 
 /// How many jobs a file of source holds.
 pub(crate) const JOBS_PER_FILE: usize = 5;
@@ -17,15 +22,21 @@ pub(crate) const JOBS_PER_FILE: usize = 5;
 pub(crate) const FILES: [&str; N_JOBS / JOBS_PER_FILE] = [
     "from_00", "from_05", "from_10", "from_15", "from_20", "from_25", "from_30", "from_35", "from_40",
     "from_45", "from_50", "from_55", "from_60", "from_65", "from_70", "from_75", "from_80", "from_85",
-    "from_90", "from_95",
+    "from_90", "from_95", "from_100", "from_105", "from_110", "from_115", "from_120", "from_125", "from_130",
 ];
 
 /// Job number `number`.
 pub(crate) fn job(number: usize) -> Job {
     let random = Random::new(number as u64 + 1_000);
     let mut builder = Builder { random, n_ports: 1, lets: Vec::new(), open: Vec::new() };
-    builder.n_ports = if builder.random.percent(35) { 2 } else { 1 };
+    let joins = number.checked_sub(FIRST_JOIN);
+    let two = if joins.is_some() { 70 } else { 35 };
+    builder.n_ports = if builder.random.percent(two) { 2 } else { 1 };
     builder.sources();
+    if let Some(joins) = joins {
+        builder.join(joins);
+        builder.join(joins * 7 + 3);
+    }
     for _ in 0..1 + builder.random.below(4) {
         builder.grow();
     }
@@ -39,8 +50,10 @@ pub(crate) fn source(file: usize) -> String {
     let jobs: Vec<Job> = (file * JOBS_PER_FILE..(file + 1) * JOBS_PER_FILE).map(job).collect();
     let sources: Vec<String> = jobs.iter().map(Job::source).collect();
     let is_used = |name: &&str| *name == "Event" || sources.iter().any(|source| source.contains(*name));
-    let names: Vec<&str> =
-        ["Event", "Second", "Trail", "look", "refuse_some"].into_iter().filter(is_used).collect();
+    let names: Vec<&str> = ["Event", "Second", "Trail", "change", "look", "pair", "refuse_some"]
+        .into_iter()
+        .filter(is_used)
+        .collect();
     let names =
         if let [name] = names.as_slice() { (*name).to_owned() } else { format!("{{{}}}", names.join(", ")) };
     let mut text = format!(
@@ -70,6 +83,8 @@ struct Open {
     key: Option<Kind>,
     /// Its last operator is a window whose late records nobody reads.
     late: Option<Option<Kind>>,
+    /// How many joins are behind it.
+    joins: usize,
 }
 
 struct Builder {
@@ -96,13 +111,13 @@ impl Builder {
             // One branch of a port beside all others, without any operator but one.
             let entry = self.random.below(FILTERS.len());
             let chain = Let { origin: Origin::Port(0), ops: vec![Op::Filter(entry)] };
-            self.push(chain, Open { name: 0, timed: false, key: None, late: None });
+            self.push(chain, Open { name: 0, timed: false, key: None, late: None, joins: 0 });
         }
     }
 
     fn start(&mut self, origin: Origin, key: Option<Kind>, timed_percent: usize) {
         let mut ops = Vec::new();
-        let mut open = Open { name: 0, timed: false, key, late: None };
+        let mut open = Open { name: 0, timed: false, key, late: None, joins: 0 };
         self.stateless(&mut ops, 1);
         if self.random.percent(timed_percent) {
             let entry = if self.random.percent(70) { 0 } else { self.random.below(TIMES.len()) };
@@ -268,7 +283,7 @@ impl Builder {
         self.open[which].late = None;
         let mut ops = Vec::new();
         self.stateless(&mut ops, 1);
-        let timed = Open { name: 0, timed: true, key, late: None };
+        let timed = Open { name: 0, timed: true, key, late: None, joins: 0 };
         let name = self.lets.len();
         self.push(Let { origin: Origin::Late(open.name), ops }, timed);
         if self.random.percent(50) {

@@ -9,6 +9,13 @@ use crate::generate::{self, FILES, JOBS_PER_FILE};
 mod from_00;
 mod from_05;
 mod from_10;
+mod from_100;
+mod from_105;
+mod from_110;
+mod from_115;
+mod from_120;
+mod from_125;
+mod from_130;
 mod from_15;
 mod from_20;
 mod from_25;
@@ -50,6 +57,13 @@ pub(crate) fn run(number: usize) -> Run {
         &from_85::RUNS,
         &from_90::RUNS,
         &from_95::RUNS,
+        &from_100::RUNS,
+        &from_105::RUNS,
+        &from_110::RUNS,
+        &from_115::RUNS,
+        &from_120::RUNS,
+        &from_125::RUNS,
+        &from_130::RUNS,
     ];
     files[number / JOBS_PER_FILE][number % JOBS_PER_FILE]
 }

@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::case::{Case, N_STREAMS};
-use crate::generate::N_JOBS;
+use crate::generate::{FIRST_JOIN, N_JOBS};
 use crate::oracle::{Mutation, Tally};
 
 mod case;
@@ -102,7 +102,7 @@ fn check_reached(reached: &Tally) {
     let of = |feature| reached.get(&feature).copied().unwrap_or_default();
     for feature in plan::features() {
         assert!(of(feature)[0] > 0, "no case reaches {feature:?} with a row");
-        if feature.0 == "window" {
+        if ["window", "join tumbling", "join hopping", "join within"].contains(&feature.0) {
             assert!(of(feature)[1] > 0, "no case reaches {feature:?} with a late record");
         }
         if matches!(feature.0, "window" | "running" | "try_map") || feature.1.starts_with("sum(|r| r.v") {
@@ -113,9 +113,12 @@ fn check_reached(reached: &Tally) {
 
 #[test]
 fn a_planted_off_by_one_is_found() {
-    for mutation in [Mutation::WindowEnd, Mutation::Firing, Mutation::Lateness] {
+    let of_windows = [Mutation::WindowEnd, Mutation::Firing, Mutation::Lateness].map(|m| (m, 0));
+    let of_joins = [Mutation::JoinWindow, Mutation::Before, Mutation::After, Mutation::Alone];
+    for (mutation, first_job) in of_windows.into_iter().chain(of_joins.map(|m| (m, FIRST_JOIN))) {
+        let n_jobs = N_JOBS - first_job;
         // One stream of each job, then the next one of each.
-        let cases = (0..500).map(|n| Case::new(n % N_JOBS, n / N_JOBS + 2));
+        let cases = (0..500).map(|n| Case::new(first_job + n % n_jobs, n / n_jobs + 2));
         let found = cases.map(|case| case.check(mutation)).position(|checked| checked.is_err());
         println!("{mutation:?} is found by case {found:?} of 500");
         assert!(found.is_some(), "{mutation:?} is not found");

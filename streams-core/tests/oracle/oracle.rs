@@ -10,10 +10,11 @@ use crate::event::Event;
 use crate::menu::{FILTER_MAPS, FILTERS, FLAT_MAPS, INSPECTS, KEYS, Key, MAPS, TIMES, TRY_MAPS};
 use crate::oracle::aggregates::{Windows, running, windows};
 use crate::outcome::{Outcome, Row};
-use crate::plan::{Feature, Input, Job, Op, Origin};
+use crate::plan::{Bound, Feature, Input, Job, Op, Origin};
 use crate::streams::{Item, What as Given};
 
 mod aggregates;
+mod joins;
 mod tests;
 
 /// A mistake that is planted on purpose, to see that comparing finds it.
@@ -26,6 +27,14 @@ pub(crate) enum Mutation {
     Firing,
     /// A record is late one millisecond too late.
     Lateness,
+    /// A window of a join holds one millisecond too much.
+    JoinWindow,
+    /// A record near another may be one millisecond earlier than it may.
+    Before,
+    /// Or later.
+    After,
+    /// A record is said to stay alone one millisecond too early.
+    Alone,
 }
 
 /// One element of a stream.
@@ -186,6 +195,23 @@ impl Evaluation<'_> {
                 self.counts.reach((feature, ""), [records(&left) + records(&right), 0, 0]);
                 union(left, right)
             }
+            Origin::Join(a, b, spec) => {
+                let (left, right) = match spec.bound {
+                    // The changes of a table are a chain of their own in the argument, which reads first.
+                    Bound::Table(_) => {
+                        let right = self.read(b);
+                        (self.read(a), right)
+                    }
+                    _ => (self.read(a), self.read(b)),
+                };
+                let late = self.counts.late;
+                let rows = joins::join(left, right, spec, self.mutation, &mut self.counts);
+                let late = (self.counts.late - late) as usize;
+                self.counts.reach(spec.feature(), [records(&rows), late, 0]);
+                let of_what = if a == b { "join with itself" } else { "join" };
+                self.counts.reach((of_what, ""), [records(&rows), 0, 0]);
+                rows
+            }
             Origin::Late(name) => {
                 let late = self.late.remove(&name).unwrap_or_default();
                 self.counts.reach(("late", ""), [records(&late), 0, 0]);
@@ -312,27 +338,32 @@ fn key_by(mut elements: Vec<Element>, of: fn(&Event) -> Key) -> Vec<Element> {
 /// Records in order of what caused them; event time is the smaller of the inputs that have not ended; the end
 /// is that of the last input.
 fn union(left: Vec<Element>, right: Vec<Element>) -> Vec<Element> {
+    merge(left, right).into_iter().map(|(_, element)| element).collect()
+}
+
+/// As a union, and which side each record is from.
+fn merge(left: Vec<Element>, right: Vec<Element>) -> Vec<(usize, Element)> {
     let mut all: Vec<(usize, Element)> = left.into_iter().map(|element| (0, element)).collect();
     all.extend(right.into_iter().map(|element| (1, element)));
     all.sort_by(|(_, a), (_, b)| a.path.cmp(&b.path));
-    let mut out: Vec<Element> = Vec::new();
+    let mut out: Vec<(usize, Element)> = Vec::new();
     // `None` is an input that has ended.
     let mut marks = [Some(i64::MIN); 2];
     let mut told = i64::MIN;
     for (input, element) in all {
         match element.what {
             What::Record { .. } => {
-                out.push(element);
+                out.push((input, element));
                 continue;
             }
             What::Mark(at) => marks[input] = Some(at),
             What::End => marks[input] = None,
         }
         match marks.iter().flatten().min() {
-            None => out.push(Element { path: element.path, what: What::End }),
+            None => out.push((input, Element { path: element.path, what: What::End })),
             Some(&smallest) if smallest > told => {
                 told = smallest;
-                out.push(Element { path: element.path, what: What::Mark(smallest) });
+                out.push((input, Element { path: element.path, what: What::Mark(smallest) }));
             }
             Some(_) => {}
         }

@@ -32,7 +32,33 @@ pub(crate) enum Origin {
     Port(usize),
     Let(usize),
     Union(Input, Input),
+    Join(Input, Input, Join),
     Late(usize),
+}
+
+/// What is joined with what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Join {
+    pub(crate) kind: Kind,
+    pub(crate) bound: Bound,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Inner,
+    Left,
+    Right,
+    Full,
+}
+
+/// What belongs together; lengths are in ms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bound {
+    Tumbling(u64),
+    Hopping(u64, u64),
+    Within(u64, u64),
+    /// A table, whose rows may have a `ttl`.
+    Table(Option<u64>),
 }
 
 /// One side of a union.
@@ -87,7 +113,7 @@ impl Job {
         let origins = self.lets.iter().map(|chain| match (chain.origin, of) {
             (Origin::Port(port), Input::Port(of)) => usize::from(port == of),
             (Origin::Let(name), Input::Let(of)) => usize::from(name == of),
-            (Origin::Union(a, b), of) => usize::from(a == of) + usize::from(b == of),
+            (Origin::Union(a, b) | Origin::Join(a, b, _), of) => usize::from(a == of) + usize::from(b == of),
             _ => 0,
         });
         let outputs = self.outputs.iter().filter(|&&output| of == Input::Let(output)).count();
@@ -114,6 +140,7 @@ impl Job {
                 Origin::Port(port) => input(Input::Port(port)),
                 Origin::Let(name) => input(Input::Let(name)),
                 Origin::Union(a, b) => format!("{}.union({})", input(a), input(b)),
+                Origin::Join(a, b, join) => join.source(&input(a), &input(b)),
                 Origin::Late(name) => format!("s{name}.late()"),
             };
             let ops: String = chain.ops.iter().map(Op::source).collect();
@@ -126,6 +153,62 @@ impl Job {
         text
     }
 }
+
+impl Kind {
+    pub(crate) fn keeps_left(self) -> bool {
+        matches!(self, Self::Left | Self::Full)
+    }
+
+    pub(crate) fn keeps_right(self) -> bool {
+        matches!(self, Self::Right | Self::Full)
+    }
+}
+
+impl Join {
+    fn source(self, left: &str, right: &str) -> String {
+        let word = match self.kind {
+            Kind::Inner => "join",
+            Kind::Left => "left_join",
+            Kind::Right => "right_join",
+            Kind::Full => "full_join",
+        };
+        let some = |keeps, name: &str| if keeps { name.to_owned() } else { format!("Some({name})") };
+        let (l, r) = (some(self.kind.keeps_right(), "l"), some(self.kind.keeps_left(), "r"));
+        let row = match self.kind {
+            Kind::Full => "pair".to_owned(),
+            _ => format!("|l, r| pair({l}, {r})"),
+        };
+        let bound = match self.bound {
+            Bound::Tumbling(size) => format!("tumbling({})", length(size)),
+            Bound::Hopping(size, slide) => format!("hopping({}, {})", length(size), length(slide)),
+            Bound::Within(before, after) => format!("within({}, {})", length(before), length(after)),
+            Bound::Table(ttl) => {
+                let kept = ttl.map_or("forever()".to_owned(), |ms| format!("ttl({})", length(ms)));
+                return format!("{left}.{word}_table({right}.map(change), {kept}, {row})");
+            }
+        };
+        format!("{left}.{word}({right}, {bound}, {row})")
+    }
+
+    /// What the table of coverage calls it.
+    pub(crate) fn feature(self) -> Feature {
+        let text = |texts: [&'static str; 4]| match self.kind {
+            Kind::Inner => texts[0],
+            Kind::Left => texts[1],
+            Kind::Right => texts[2],
+            Kind::Full => texts[3],
+        };
+        match self.bound {
+            Bound::Tumbling(_) => ("join tumbling", text(KINDS)),
+            Bound::Hopping(..) => ("join hopping", text(KINDS)),
+            Bound::Within(..) => ("join within", text(KINDS)),
+            Bound::Table(None) => ("join table", text(KINDS)),
+            Bound::Table(Some(_)) => ("join table ttl", text(KINDS)),
+        }
+    }
+}
+
+const KINDS: [&str; 4] = ["inner", "left", "right", "full"];
 
 impl Op {
     fn source(&self) -> String {
@@ -214,7 +297,12 @@ pub(crate) fn features() -> Vec<Feature> {
         ("fan-out", ""),
         ("several outputs", ""),
         ("aggregate of an aggregate", ""),
+        ("join with itself", ""),
     ];
+    let joins = ["join tumbling", "join hopping", "join within"];
+    let joins = joins.into_iter().flat_map(|bound| KINDS.map(|kind| (bound, kind)));
+    let tables = ["join table", "join table ttl"].into_iter();
+    let tables = tables.flat_map(|bound| [KINDS[0], KINDS[1]].map(|kind| (bound, kind)));
     [
         named("event_time", TIMES),
         named("map", MAPS),
@@ -231,6 +319,7 @@ pub(crate) fn features() -> Vec<Feature> {
         fields(FIELDS[4], FLOATS),
         fields(FIELDS[5], INSTANTS),
         others.to_vec(),
+        joins.chain(tables).collect(),
     ]
     .concat()
 }

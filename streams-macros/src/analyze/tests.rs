@@ -129,3 +129,43 @@ fn late_records_fork() {
         "#]],
     );
 }
+
+#[test]
+fn the_sides_of_a_join_share_one_border() {
+    check(
+        "fn job(a: Stream<A>, b: Stream<B>) -> Stream<C> {
+            let a = a.key_by(|f| f.h).filter(|f| f.ok);
+            a.join(b.key_by(|f| f.h), w(), |a, b| c(a, b)).map(|c| c)
+        }",
+        expect![[r#"
+            segment 0 level 1: Port(0) to Union { union: 1, input: 0 }
+            segment 1 level 1: Port(1) to Union { union: 1, input: 1 }
+            segment 2 level 0: Union(1) to Border(3)
+            segment 3 level 0: Inner to Port(0)
+        "#]],
+    );
+}
+
+#[test]
+fn a_stream_joins_itself() {
+    check(
+        "fn job(a: Stream<A>) -> Stream<C> {
+            let keyed = a.key_by(|f| f.h);
+            let other = a.key_by(|f| f.i);
+            let both = keyed.join(keyed, w(), |a, b| c(a, b));
+            other.join(both, w(), |a, b| c(a, b))
+        }",
+        expect![[r#"
+            segment 0 level 2: Port(0) to Tee([1, 6])
+            segment 1 level 2: Inner to Border(2)
+            segment 2 level 2: Inner to Tee([3, 4])
+            segment 3 level 2: Inner to Union { union: 2, input: 0 }
+            segment 4 level 2: Inner to Union { union: 2, input: 1 }
+            segment 5 level 1: Union(2) to Border(7)
+            segment 6 level 2: Inner to Union { union: 1, input: 0 }
+            segment 7 level 1: Inner to Union { union: 1, input: 1 }
+            segment 8 level 0: Union(1) to Border(9)
+            segment 9 level 0: Inner to Port(0)
+        "#]],
+    );
+}

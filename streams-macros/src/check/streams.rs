@@ -4,7 +4,7 @@
 
 use crate::ctxt::Ctxt;
 use crate::ir::{Call, Job, Node};
-use crate::ops::Form;
+use crate::ops::{Form, Kind};
 
 /// What is known of a stream.
 #[derive(Clone, Copy, Default)]
@@ -20,6 +20,11 @@ struct Facts {
 pub(super) fn check(ctxt: &Ctxt, job: &Job) {
     let mut facts: Vec<Facts> = Vec::with_capacity(job.nodes.len());
     for node in &job.nodes {
+        if node.op.form == Form::Join {
+            let joined = join(ctxt, job, node, &facts);
+            facts.push(joined);
+            continue;
+        }
         let inputs = node.inputs.iter().filter_map(|input| facts.get(*input).copied());
         let before = inputs
             .reduce(|a, b| Facts {
@@ -36,6 +41,91 @@ pub(super) fn check(ctxt: &Ctxt, job: &Job) {
                 & check_window_before_aggregate(ctxt, node, before));
         facts.push(Facts { unsure: before.unsure || node.is_poisoned || !sound, ..after(node, before) });
     }
+}
+
+/// The rules for a join, whose sides are looked at one by one.
+fn join(ctxt: &Ctxt, job: &Job, node: &Node, facts: &[Facts]) -> Facts {
+    let sides: Vec<Facts> = node.inputs.iter().filter_map(|input| facts.get(*input).copied()).collect();
+    let mut unsure = node.is_poisoned || sides.iter().any(|side| side.unsure);
+    if !unsure {
+        for (number, side) in sides.iter().enumerate() {
+            let place = Place { node, number };
+            let sound = check_key_before_join(ctxt, place, *side)
+                && check_no_window_before_join(ctxt, job, place)
+                && check_time_before_join(ctxt, place, *side, &sides);
+            unsure |= !sound;
+        }
+    }
+    Facts { keyed: true, timed: sides.iter().all(|side| side.timed), windowed: false, unsure }
+}
+
+/// One side of a join.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    node: &'a Node,
+    number: usize,
+}
+
+impl Place<'_> {
+    /// The left side has no place of its own: the operator is called on it.
+    fn span(self) -> proc_macro2::Span {
+        match self.number {
+            0 => self.node.word.span(),
+            number => self.node.input_spans.get(number).copied().unwrap_or_else(|| self.node.word.span()),
+        }
+    }
+
+    fn side(self) -> &'static str {
+        if self.number == 0 { "left" } else { "right" }
+    }
+}
+
+/// Records are joined by key: `orders.join(payments, ..)` without `key_by` in one of them.
+fn check_key_before_join(ctxt: &Ctxt, place: Place<'_>, side: Facts) -> bool {
+    if !side.keyed {
+        ctxt.error_at(
+            place.span(),
+            format!(
+                "`{}` needs a key on both sides and the {} one has none; write `.key_by(|r| r.id)` in it",
+                place.node.word,
+                place.side()
+            ),
+        );
+    }
+    side.keyed
+}
+
+/// Both sides have the same windows, because there is one place to write them:
+/// `orders.window(tumbling(secs(10))).join(..)`.
+fn check_no_window_before_join(ctxt: &Ctxt, job: &Job, place: Place<'_>) -> bool {
+    let side = place.node.inputs.get(place.number).and_then(|input| job.nodes.get(*input));
+    let cut = side.filter(|side| matches!(side.kind, Kind::Windowed | Kind::Running));
+    if let Some(cut) = cut {
+        ctxt.error_at(
+            cut.word.span(),
+            format!(
+                "this `{}` has no aggregate behind it; a join takes its window as an argument: `{}`",
+                cut.word, place.node.op.example
+            ),
+        );
+    }
+    cut.is_none()
+}
+
+/// What belongs together is said in event time: `orders.join(payments, ..)` without `event_time` in one of them.
+fn check_time_before_join(ctxt: &Ctxt, place: Place<'_>, side: Facts, sides: &[Facts]) -> bool {
+    let is_needed = !place.node.op.joins_table() || sides.iter().any(|side| side.timed);
+    if is_needed && !side.timed {
+        ctxt.error_at(
+            place.span(),
+            format!(
+                "`{}` needs event time on both sides and the {} one has none; write `.event_time(|r| r.at, out_of_order(secs(5)))` before its `key_by`",
+                place.node.word,
+                place.side()
+            ),
+        );
+    }
+    side.timed || !is_needed
 }
 
 fn after(node: &Node, before: Facts) -> Facts {

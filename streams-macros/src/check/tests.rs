@@ -265,3 +265,97 @@ fn all_mistakes_at_once() {
         "#]],
     );
 }
+
+/// Two ports.
+fn joining(body: &str) -> String {
+    format!("fn job(a: Stream<A>, b: Stream<A>) -> Stream<A> {{ {body} }}")
+}
+
+#[test]
+fn keys_before_join() {
+    let keyed = "event_time(|f| f.at, o()).key_by(|f| f.h)";
+    check(
+        &joining(&format!("a.event_time(|f| f.at, o()).join(b.{keyed}, w(), |l, r| l)")),
+        expect![[r#"
+        join <- `join` needs a key on both sides and the left one has none; write `.key_by(|r| r.id)` in it
+    "#]],
+    );
+    check(
+        &joining(&format!("a.{keyed}.join(b, w(), |l, r| l)")),
+        expect![[r#"
+        b <- `join` needs a key on both sides and the right one has none; write `.key_by(|r| r.id)` in it
+    "#]],
+    );
+    check(
+        &joining("a.join_table(b.map(Some), forever(), |l, r| l)"),
+        expect![[r#"
+        join_table <- `join_table` needs a key on both sides and the left one has none; write `.key_by(|r| r.id)` in it
+        b.map(Some) <- `join_table` needs a key on both sides and the right one has none; write `.key_by(|r| r.id)` in it
+    "#]],
+    );
+}
+
+#[test]
+fn time_before_join() {
+    let keyed = "event_time(|f| f.at, o()).key_by(|f| f.h)";
+    check(
+        &joining(&format!("a.{keyed}.left_join(b.key_by(|f| f.h), w(), |l, r| l)")),
+        expect![[r#"
+        b.key_by(|f| f.h) <- `left_join` needs event time on both sides and the right one has none; write `.event_time(|r| r.at, out_of_order(secs(5)))` before its `key_by`
+    "#]],
+    );
+    check(
+        &joining("a.key_by(|f| f.h).full_join(b.key_by(|f| f.h), w(), |l, r| l)"),
+        expect![[r#"
+        full_join <- `full_join` needs event time on both sides and the left one has none; write `.event_time(|r| r.at, out_of_order(secs(5)))` before its `key_by`
+        b.key_by(|f| f.h) <- `full_join` needs event time on both sides and the right one has none; write `.event_time(|r| r.at, out_of_order(secs(5)))` before its `key_by`
+    "#]],
+    );
+    check(
+        &joining(&format!("a.{keyed}.join_table(b.key_by(|f| f.h), forever(), |l, r| l)")),
+        expect![[r#"
+        b.key_by(|f| f.h) <- `join_table` needs event time on both sides and the right one has none; write `.event_time(|r| r.at, out_of_order(secs(5)))` before its `key_by`
+    "#]],
+    );
+    check(&joining("a.key_by(|f| f.h).join_table(b.key_by(|f| f.h), forever(), |l, r| l)"), expect![[""]]);
+}
+
+#[test]
+fn no_window_before_join() {
+    let keyed = "event_time(|f| f.at, o()).key_by(|f| f.h)";
+    check(
+        &joining(&format!("a.{keyed}.window(w()).join(b.{keyed}, w(), |l, r| l)")),
+        expect![[r#"
+        window <- this `window` has no aggregate behind it; a join takes its window as an argument: `.join(other, tumbling(secs(10)), |l, r| ..)`
+    "#]],
+    );
+    check(
+        &joining(&format!("a.{keyed}.join(b.{keyed}.running(forever()), w(), |l, r| l)")),
+        expect![[r#"
+        running <- this `running` has no aggregate behind it; a join takes its window as an argument: `.join(other, tumbling(secs(10)), |l, r| ..)`
+    "#]],
+    );
+}
+
+#[test]
+fn joins_are_bounded() {
+    let keyed = "event_time(|f| f.at, o()).key_by(|f| f.h)";
+    check(
+        &joining(&format!("a.{keyed}.join(b.{keyed}, |l, r| l)")),
+        expect![[r#"
+        | <- a join without a bound of time would keep every record for ever; write `.join(other, tumbling(secs(10)), |l, r| ..)`
+    "#]],
+    );
+    check(
+        &joining("a.key_by(|f| f.h).join_table(b.key_by(|f| f.h), |l, r| l)"),
+        expect![[r#"
+        | <- this table would keep every row for ever; say so, or for how long: write `.join_table(changes, forever(), |r, row| ..)`
+    "#]],
+    );
+    check(
+        &joining(&format!("a.{keyed}.join(c, w(), |l, r| l)")),
+        expect![[r#"
+        c <- `c` is not a stream; did you mean `a`?
+    "#]],
+    );
+}

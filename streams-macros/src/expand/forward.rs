@@ -10,7 +10,7 @@ use syn::spanned::Spanned;
 
 use crate::analyze::{Analysis, NodePlan, Read};
 use crate::ident::Wires;
-use crate::ir::{Accumulator, Aggregate, Args, Call, Job, Node, NodeId, Window};
+use crate::ir::{Accumulator, Aggregate, Args, Call, Job, Join, Node, NodeId, Window};
 use crate::ops::{Form, Id};
 
 /// The lines of one port or operator.
@@ -103,6 +103,7 @@ impl Emit<'_> {
             (Call::Port(ty, port), _) => return self.port(ty, *port),
             (_, Form::Late) => return TokenStream::new(),
             (_, Form::Union) => return self.union(),
+            (Call::Join(join), _) => return self.join(join),
             (Call::Unfinished(dot), _) => {
                 // Whatever carries the span of a placeholder is erased by editors, so the dot lends its own.
                 let (stream, input) = (self.job.names.stream(self.number, *dot), self.input_at(0, *dot));
@@ -146,7 +147,7 @@ impl Emit<'_> {
             let id = &node.id;
             call = quote_spanned!(span=> #call.named(#id));
         }
-        if node.op.form == Form::Cut {
+        if node.op.form == Form::Cut && !self.plan.ends.is_empty() {
             call = quote_spanned!(span=> #call.cut());
         }
         self.owning(&args.captures, call)
@@ -162,14 +163,20 @@ impl Emit<'_> {
         quote_spanned!(span=> { #clones #value })
     }
 
-    /// A window whose numbers rustc checks, with its complaint on the user's expression.
     fn const_window(&self, window: &Window, spec: &syn::Expr) -> TokenStream {
         let Self { span, node, number, .. } = *self;
-        let (private, constant, stream) = (
-            self.job.names.private(span),
-            self.job.names.spec(number, span),
-            self.job.names.stream(number, span),
-        );
+        let (constant, stream) = (self.job.names.spec(number, span), self.job.names.stream(number, span));
+        let (checked, input, word) = (self.checked(window, spec), self.input(0), &node.word);
+        quote_spanned! {span=>
+            #checked
+            let #stream = #input.#word(#constant);
+        }
+    }
+
+    /// A constant whose numbers rustc checks, with its complaint on the user's expression.
+    fn checked(&self, window: &Window, spec: &syn::Expr) -> TokenStream {
+        let Self { span, number, .. } = *self;
+        let (private, constant) = (self.job.names.private(span), self.job.names.spec(number, span));
         let nested = window.ty.iter().rev().fold(TokenStream::new(), |inner, name| {
             let name = Ident::new(name, span);
             let inner = (!inner.is_empty()).then(|| quote_spanned!(span=> <#inner>));
@@ -185,11 +192,31 @@ impl Emit<'_> {
             _ => syn::token::Paren(first),
         };
         last.surround(&mut call, |tokens| spec.to_tokens(tokens));
-        let (input, word) = (self.input(0), &node.word);
-        quote_spanned! {span=>
-            const #constant: #nested = #call;
-            let #stream = #input.#word(#constant);
-        }
+        quote_spanned!(span=> const #constant: #nested = #call;)
+    }
+
+    /// Both sides end, and what stands behind their shuffle begins.
+    fn join(&self, join: &Join) -> TokenStream {
+        let Self { span, node, number, .. } = *self;
+        let (private, stream) = (self.job.names.private(span), self.job.names.stream(number, span));
+        let (left, right, id, row) = (self.input(0), self.input(1), &node.id, &join.row);
+        let (constant, bound) = match (&join.constant, &join.bound) {
+            (Some(window), bound) => {
+                let constant = self.job.names.spec(number, span);
+                (self.checked(window, bound), constant.to_token_stream())
+            }
+            (None, bound) if node.op.joins_table() => (TokenStream::new(), bound.to_token_stream()),
+            (None, bound) => {
+                let plan = self.wires.plan();
+                (TokenStream::new(), quote_spanned!(span=> #plan.join_bound(#bound)?))
+            }
+        };
+        let ends = self.plan.ends.iter().map(|segment| self.wires.closed(*segment));
+        let crossing = self.plan.ends.last().map(|segment| self.wires.crossing(*segment));
+        let word = &node.word;
+        let call = quote_spanned!(span=> #private::#word(#id, #left, #right, #bound, #row));
+        let call = self.owning(&join.captures, call);
+        quote_spanned!(span=> #constant let (#(#ends,)* #crossing, #stream) = #call;)
     }
 
     fn aggregate(&self, aggregate: &Aggregate) -> TokenStream {

@@ -2,6 +2,7 @@
 
 mod errors;
 mod jobs;
+mod joins;
 mod windows;
 
 use expect_test::{Expect, expect};
@@ -58,7 +59,9 @@ fn check(body: &str, expected: Expect) {
 fn every_row_has_a_snapshot() {
     for op in ops::OPS {
         assert!(
-            include_str!("tests.rs").contains(&format!("\nfn {}() {{\n", op.name)),
+            [include_str!("tests.rs"), include_str!("tests/joins.rs")]
+                .concat()
+                .contains(&format!("\nfn {}() {{\n", op.name)),
             "no test for `{}`",
             op.name
         );

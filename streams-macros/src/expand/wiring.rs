@@ -9,7 +9,7 @@ use quote::{quote, quote_spanned};
 use super::forward;
 use crate::analyze::{Analysis, End, SegmentId, Start};
 use crate::ident::Wires;
-use crate::ir::Job;
+use crate::ir::{Job, Node};
 use crate::ops::Form;
 
 /// The machine, from its declaration to its end.
@@ -80,10 +80,12 @@ impl Wiring<'_> {
         quote!(#line #start)
     }
 
-    fn union_id(&self, number: usize) -> &str {
-        let unions = self.job.nodes.iter().filter(|node| node.op.form == Form::Union);
+    /// The id under which the watermarks of the inputs are kept; a join's own is that of its operator.
+    fn union_id(&self, number: usize) -> String {
+        let unions = self.job.nodes.iter().filter(|node| node.op.merges());
         let position = self.analysis.n_unions.saturating_sub(number);
-        unions.map(|node| node.id.as_str()).nth(position).unwrap_or_default()
+        let suffix = |node: &Node| if node.op.form == Form::Join { ".sides" } else { "" };
+        unions.map(|node| format!("{}{}", node.id, suffix(node))).nth(position).unwrap_or_default()
     }
 
     /// Two tails at a time, nested to the right.
@@ -108,6 +110,8 @@ impl Wiring<'_> {
         let span = self.span;
         match self.analysis.n_unions.saturating_sub(level) {
             0 => quote_spanned!(span=> __p::level),
+            // A closure around it would be one too many, and clippy would say so to the user.
+            1 => quote_spanned!(span=> __p::Up),
             levels => {
                 let node = self.wires.lifted();
                 let lifted = self.up(quote!(#node), levels);

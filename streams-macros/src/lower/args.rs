@@ -7,7 +7,7 @@ use syn::visit_mut::{self, VisitMut};
 use syn::{Expr, Token};
 
 use super::{Lower, Name};
-use crate::ir::Args;
+use crate::ir::{Args, Join};
 use crate::{ast, scope};
 
 impl Lower<'_> {
@@ -38,6 +38,19 @@ impl Lower<'_> {
             _ => None,
         });
         names.collect()
+    }
+
+    /// A join without its right side; `None` where an argument is missing.
+    pub(super) fn join(&self, call: &ast::Call) -> Option<Join> {
+        let [_, bound, row] = call.args.as_slice() else { return None };
+        let (mut bound, mut row) = (bound.clone(), row.clone());
+        let constant = self.const_window(&bound);
+        let mut captures = Vec::new();
+        for expr in [&mut bound, &mut row] {
+            self.refuse_streams(expr);
+            merge(&mut captures, self.own_captures(expr));
+        }
+        Some(Join { bound, constant, row, captures })
     }
 }
 

@@ -104,7 +104,19 @@ impl Lower<'_> {
                 input
             }
             Form::Late if has_arity => self.late(input, link),
-            Form::Union if has_arity => self.union(op, input, link, call, text),
+            Form::Union if has_arity => self.merged(op, input, link, call, Call::Streams, text),
+            Form::Join if has_arity => match self.join(call) {
+                Some(join) => self.merged(op, input, link, call, Call::Join(Box::new(join)), text),
+                None => input,
+            },
+            Form::Join => {
+                // What is missing was said; the stream that is there is used all the same.
+                self.is_partial = true;
+                if let Some(argument) = call.args.first() {
+                    self.chain(&crate::parse::body::chain(self.ctxt, argument.clone()));
+                }
+                input
+            }
             Form::Aggregate if has_arity => {
                 let aggregate = self.aggregate(link.word.span(), call);
                 self.push_op(op, link, input, Call::Aggregate(Box::new(aggregate)), text)
@@ -160,6 +172,17 @@ impl Lower<'_> {
                 link.word.span(),
                 "unbounded state; write `.running(ttl(mins(10)))` to forget a key that has been quiet, or `.running(forever())`",
             );
+            return false;
+        }
+        if op.form == Form::Join
+            && given == 2
+            && let Some(syn::Expr::Closure(row)) = call.args.get(1)
+        {
+            let what = match op.joins_table() {
+                true => "this table would keep every row for ever; say so, or for how long:",
+                false => "a join without a bound of time would keep every record for ever;",
+            };
+            self.ctxt.error_at(row.or1_token.span, format!("{what} write `{}`", op.example));
             return false;
         }
         let count = match wanted {
@@ -243,12 +266,14 @@ impl Lower<'_> {
         late
     }
 
-    fn union(
+    /// An operator whose first argument is a stream.
+    fn merged(
         &mut self,
         op: &'static Op,
         input: NodeId,
         link: &ast::Link,
         call: &ast::Call,
+        rest: Call,
         text: String,
     ) -> NodeId {
         let Some(argument) = call.args.first() else { return input };
@@ -260,21 +285,22 @@ impl Lower<'_> {
                 self.is_partial = true;
                 match &other.head {
                     ast::Head::Name(name) if other.links.is_empty() => self.not_a_stream(name),
-                    _ => self
-                        .ctxt
-                        .error_on(argument, "`union` takes a stream of this job; write `.union(other)`"),
+                    _ => self.ctxt.error_on(
+                        argument,
+                        format!("`{}` takes a stream of this job; write `{}`", op.name, op.example),
+                    ),
                 }
                 None
             }
         };
         match other {
             Some(other) => {
-                let union = self.push_op(op, link, input, Call::Streams, text);
-                if let Some(node) = self.nodes.get_mut(union) {
+                let merged = self.push_op(op, link, input, rest, text);
+                if let Some(node) = self.nodes.get_mut(merged) {
                     node.inputs.push(other);
                     node.input_spans.push(argument.span());
                 }
-                union
+                merged
             }
             // The job goes on with the stream that is known.
             None => input,

@@ -152,8 +152,8 @@ fn unknown_operators() {
     check(
         &with_body("flows.frobnicate()"),
         expect![[r#"
-        frobnicate <- unknown operator `frobnicate`; the operators are `event_time`, `filter`, `map`, `filter_map`, `flat_map`, `try_map`, `inspect`, `key_by`, `window`, `running`, `aggregate`, `late`, `union`, `named`
-    "#]],
+            frobnicate <- unknown operator `frobnicate`; the operators are `event_time`, `filter`, `map`, `filter_map`, `flat_map`, `try_map`, `inspect`, `key_by`, `window`, `running`, `aggregate`, `late`, `union`, `join`, `left_join`, `right_join`, `full_join`, `join_table`, `left_join_table`, `named`
+        "#]],
     );
 }
 

@@ -16,7 +16,7 @@ impl Lower<'_> {
         }
     }
 
-    fn const_window(&self, spec: &Expr) -> Option<Window> {
+    pub(super) fn const_window(&self, spec: &Expr) -> Option<Window> {
         if !self.captures(spec).is_empty() {
             return None;
         }

@@ -15,7 +15,7 @@ pub(crate) struct Windows {
 
 impl Windows {
     /// Start and end of every window that holds `at`, the last one first.
-    fn around(self, at: i64) -> Vec<(i128, i128)> {
+    pub(crate) fn around(self, at: i64) -> Vec<(i128, i128)> {
         let (at, slide) = (i128::from(at), self.slide);
         let length = if self.mutation == Mutation::WindowEnd { self.size + 1 } else { self.size };
         // A division cuts towards zero, so a start above `at` is one too far.
@@ -32,12 +32,12 @@ impl Windows {
     }
 
     /// Whether a window that ends at `end` fires when event time reaches `mark`.
-    fn fires(self, end: i128, mark: i64) -> bool {
+    pub(crate) fn fires(self, end: i128, mark: i64) -> bool {
         let mark = i128::from(mark);
         if self.mutation == Mutation::Firing { end < mark } else { end <= mark }
     }
 
-    fn is_late(self, last_end: i128, mark: i64) -> bool {
+    pub(crate) fn is_late(self, last_end: i128, mark: i64) -> bool {
         let mark = i128::from(mark);
         if self.mutation == Mutation::Lateness { last_end < mark } else { last_end <= mark }
     }
@@ -200,6 +200,6 @@ fn result(fields: Fields, group: &Group<'_>, counts: &mut Counts) -> Option<Even
 }
 
 /// The nearest time that there is.
-fn cut(at: i128) -> i64 {
+pub(crate) fn cut(at: i128) -> i64 {
     i64::try_from(at).unwrap_or(if at > 0 { i64::MAX } else { i64::MIN })
 }

@@ -139,7 +139,7 @@ fn dag() {
                         let __n6 = __m.sink(__p::outlet::<Stream<Flow>>("late", 1), __s9);
                         let __n5 = __m.sink(__p::outlet::<Stream<Total>>("totals", 0), __s8);
                         let __n4 = __e4.connect_late(__n6, __n5);
-                        let __n3 = __e3.connect(__m.border(__x3, __n4, |__n| __p::Up(__n)));
+                        let __n3 = __e3.connect(__m.border(__x3, __n4, __p::Up));
                         let __u1 = __p::Merge::new("union", 2, __n3);
                         let __n2 = __e2.connect(__p::Shared(1));
                         let __n1 = __e1.connect(__p::Shared(0));
@@ -207,7 +207,7 @@ fn borders_inside_unions_are_lifted() {
             let __n4 = __e4.connect(__p::Shared(0));
             let __n3 = __e3.connect(__m.border(__x3, __n5, __p::level));
             __m.source(__q2, __n3);
-            let __n2 = __e2.connect(__m.border(__x2, __n4, |__n| __p::Up(__n)));
+            let __n2 = __e2.connect(__m.border(__x2, __n4, __p::Up));
             let __u2 = __p::Merge::new("union", 2, __n2);
             let __n1 = __e1.connect(__p::Shared(1));
             __m.source(__q1, __n1);

@@ -1,0 +1,387 @@
+//! `join(other, tumbling(..), ..)`: the pairs of records of one key that lie in one window of event time.
+//!
+//! A record is kept once, in the pane that holds it, however many windows overlap there (see
+//! [`super::window_aggregate`]); a window that fires goes over its panes.
+
+use std::collections::BTreeMap;
+
+use hashbrown::HashMap;
+use serde::de::DeserializeOwned;
+
+use super::window_aggregate::spans::{Cut, Spans};
+use super::window_aggregate::tags::{clamp, pane_of, pane_tag};
+use crate::aggregate::type_name;
+use crate::codec;
+use crate::context::{Context, Cx};
+use crate::effects::Origin;
+use crate::error::CodecError;
+use crate::join::{Pairing, Side};
+use crate::key::{Key, Shuffled};
+use crate::push::{Operator, Push, System};
+use crate::record::Rec;
+use crate::state::{OperatorId, Page, Saver};
+use crate::time::UNTIMED;
+
+/// Joins the records of each key in each window.
+///
+/// **Shape** `Stream<A, K>` and `Stream<B, K>` to `Stream<R, K>`. **State** every record that is not late, once,
+/// dropped when the last window over its pane has fired; the watermark; how many records have come.
+/// **Time** a window fires when the watermark, the smaller of both sides', reaches its end (exclusive): rows in
+/// the order of (end, key), then of the arrival of the left record, then of the right one; each with event time
+/// end − 1 ms, in front of the watermark that fired them. A record without partner gives its row, where it gives
+/// one, in each of its windows in which it is alone. A record of either side is late, and counted, when the last
+/// window it belongs to has fired. `End` fires every window that has records.
+#[derive(Debug)]
+pub struct WindowJoin<K, A, B, P> {
+    id: OperatorId,
+    pairing: P,
+    spans: Spans,
+    panes: BTreeMap<i64, Pane<K, A, B>>,
+    next_fire_ms: i64,
+    watermark_ms: i64,
+    late: u64,
+    /// The number of the next record that is kept.
+    arrived: u64,
+    /// Records with smaller numbers were there at the last checkpoint.
+    saved: u64,
+    /// Records from here on have come to this machine itself.
+    own_from: u64,
+    /// Panes with rows in the store that were dropped since the last checkpoint.
+    dropped: Vec<i64>,
+    /// Rows from this pane and number on may be in the store and not in memory; `None` when all are here.
+    unread: Option<(i64, u64)>,
+}
+
+#[derive(Debug)]
+struct Pane<K, A, B> {
+    rows: HashMap<K, Sides<A, B>>,
+    /// Whether records have come since the last checkpoint.
+    touched: bool,
+    /// Whether the store has rows of it.
+    saved: bool,
+}
+
+/// The records of one key in one pane, each with its number, in the order of their arrival.
+#[derive(Debug)]
+struct Sides<A, B> {
+    left: Vec<(u64, A)>,
+    right: Vec<(u64, B)>,
+}
+
+impl<A, B> Default for Sides<A, B> {
+    fn default() -> Self {
+        Self { left: Vec::new(), right: Vec::new() }
+    }
+}
+
+const LEFT: u8 = 0;
+const RIGHT: u8 = 1;
+
+impl<K: Key, A: Shuffled, B: Shuffled, P> WindowJoin<K, A, B, P> {
+    pub(crate) fn new(id: &'static str, cut: Cut, pairing: P) -> Self {
+        Self {
+            id: OperatorId::new(id),
+            pairing,
+            spans: Spans::new(cut),
+            panes: BTreeMap::new(),
+            next_fire_ms: i64::MAX,
+            watermark_ms: UNTIMED,
+            late: 0,
+            arrived: 0,
+            saved: 0,
+            own_from: 0,
+            dropped: Vec::new(),
+            unread: None,
+        }
+    }
+
+    /// What the state is a state of. What becomes of records that stay alone is not part of it.
+    fn signature(&self) -> String {
+        let (left, right, key) = (type_name::<A>(), type_name::<B>(), type_name::<K>());
+        format!("{} joining {left} and {right} by {key}", self.spans)
+    }
+
+    fn take(&mut self, record: Rec<K, Side<A, B>>) {
+        let start = self.spans.pane(record.ts);
+        if self.spans.last_end(start) <= i128::from(self.watermark_ms) {
+            self.late += 1;
+            return;
+        }
+        let pane = self.panes.entry(start).or_insert_with(|| {
+            let fires = self.spans.next_end(start, i128::from(self.watermark_ms));
+            self.next_fire_ms = self.next_fire_ms.min(clamp(fires));
+            Pane { rows: HashMap::new(), touched: false, saved: false }
+        });
+        pane.touched = true;
+        let sides = pane.rows.entry(record.key).or_default();
+        match record.val {
+            Side::Left(left) => sides.left.push((self.arrived, left)),
+            Side::Right(right) => sides.right.push((self.arrived, right)),
+        }
+        self.arrived += 1;
+    }
+
+    /// Fires every window that ends at or before `until`.
+    #[inline(never)]
+    fn fire<C: Context, N>(&mut self, until: i128, next: &mut N, cx: &mut C)
+    where
+        P: Pairing<A, B>,
+        N: Push<Rec<K, P::Out>, C>,
+    {
+        self.read_until(until, cx.base());
+        // What fails behind a firing is no fault of the record that happened to be running.
+        let origin = std::mem::replace(&mut cx.base().origin, Origin::None);
+        let mut fired = i128::from(self.watermark_ms);
+        while let Some((&first, _)) = self.panes.first_key_value() {
+            let end = self.spans.next_end(first, fired);
+            if end > until {
+                break;
+            }
+            self.emit(end, next, cx);
+            self.drop_until(end);
+            fired = end;
+        }
+        self.next_fire_ms = self.next_fire(fired.max(until.min(i128::from(i64::MAX))));
+        cx.base().origin = origin;
+    }
+
+    /// When the first window ends that ends after `fired` and has records, as far as that is known.
+    fn next_fire(&self, fired: i128) -> i64 {
+        let first = self.panes.first_key_value();
+        let here = first.map_or(i64::MAX, |(&pane, _)| clamp(self.spans.next_end(pane, fired)));
+        let Some((unread_ms, _)) = self.unread else { return here };
+        // A window that ends later and holds an older pane than this one holds this one too.
+        let pane = self.spans.pane(unread_ms.max(clamp(fired)));
+        here.min(clamp(self.spans.next_end(pane, fired)))
+    }
+
+    /// Gives out the rows of the window that ends at `end`.
+    fn emit<C: Context, N>(&self, end: i128, next: &mut N, cx: &mut C)
+    where
+        P: Pairing<A, B>,
+        N: Push<Rec<K, P::Out>, C>,
+    {
+        let ts = clamp(end - 1);
+        let panes = self.panes.iter().take_while(|(start, _)| i128::from(**start) < end);
+        let mut parts: Vec<(&K, &Sides<A, B>)> = panes.flat_map(|(_, pane)| &pane.rows).collect();
+        // Where the parts of one key come from several panes, numbers put their records in order.
+        parts.sort_unstable_by_key(|(key, _)| *key);
+        let (mut lefts, mut rights) = (Vec::new(), Vec::new());
+        for parts in parts.chunk_by(|(a, _), (b, _)| a == b) {
+            lefts.clear();
+            rights.clear();
+            for (_, sides) in parts {
+                lefts.extend(&sides.left);
+                rights.extend(&sides.right);
+            }
+            if parts.len() > 1 {
+                lefts.sort_unstable_by_key(|(number, _)| *number);
+                rights.sort_unstable_by_key(|(number, _)| *number);
+            }
+            let Some((key, _)) = parts.first() else { continue };
+            let mut give = |val| next.push(Rec { ts, key: K::clone(key), val }, cx);
+            if rights.is_empty() {
+                lefts.iter().filter_map(|(_, left)| self.pairing.left(left)).for_each(&mut give);
+            }
+            if lefts.is_empty() {
+                rights.iter().filter_map(|(_, right)| self.pairing.right(right)).for_each(&mut give);
+            }
+            for (_, left) in &lefts {
+                rights.iter().map(|(_, right)| self.pairing.both(left, right)).for_each(&mut give);
+            }
+        }
+    }
+
+    /// Drops the panes for which the window that ends at `end` was the last one.
+    fn drop_until(&mut self, end: i128) {
+        while let Some(oldest) = self.panes.first_entry() {
+            if self.spans.last_end(*oldest.key()) > end {
+                break;
+            }
+            let (start, pane) = oldest.remove_entry();
+            if pane.saved {
+                self.dropped.push(start);
+            }
+        }
+    }
+
+    /// Reads the rows of the panes that begin in front of `until` and are not here yet.
+    fn read_until(&mut self, until: i128, cx: &mut Cx) {
+        let Some((from_ms, number)) = self.unread else { return };
+        let all = until > i128::from(i64::MAX);
+        if until <= i128::from(from_ms) {
+            return;
+        }
+        let from = [pane_tag(from_ms), number.to_be_bytes()].concat();
+        let to = pane_tag(clamp(until));
+        let (panes, own_from) = (&mut self.panes, self.own_from);
+        cx.fetch_range(self.id, &from, (!all).then_some(&to), &mut |key, value| {
+            put_aside(panes, own_from, key, value)
+        });
+        self.unread = (!all).then(|| (clamp(until), 0));
+    }
+
+    /// Takes the rows of a page that are not here.
+    fn turn_page(&mut self, page: &mut Page<'_>) {
+        let Some(mut unread) = self.unread else { return };
+        let (panes, own_from) = (&mut self.panes, self.own_from);
+        page.rows(self.id, &mut |key, value| {
+            let row = Row::of(key)?;
+            // The rows in front are all here, or have fired.
+            if (row.pane, row.number) >= unread {
+                put_aside(panes, own_from, key, value)?;
+                // A page begins where the one before ended, so that no row in front of this one is to come.
+                unread = (row.pane, row.number.saturating_add(1));
+            }
+            Ok(())
+        });
+        self.unread = Some(unread);
+    }
+
+    #[inline(never)]
+    fn hear<C: Context, N>(&mut self, message: &mut System<'_>, next: &mut N, cx: &mut C)
+    where
+        P: Pairing<A, B>,
+        N: Push<Rec<K, P::Out>, C>,
+    {
+        match message {
+            System::NewSplit(loader) => {
+                if let Some((watermark_ms, arrived)) = loader.value(self.id, &self.signature()) {
+                    (self.watermark_ms, self.arrived) = (watermark_ms, arrived);
+                }
+                (self.saved, self.own_from) = (self.arrived, self.arrived);
+                let (panes, own_from) = (&mut self.panes, self.own_from);
+                let all = loader.rows(self.id, &mut |key, value| put_aside(panes, own_from, key, value));
+                self.unread = (!all).then_some((i64::MIN, 0));
+                self.next_fire_ms = self.next_fire(i128::from(self.watermark_ms));
+            }
+            System::Page(page) => self.turn_page(page),
+            System::Loaded => self.unread = None,
+            System::CheckPoint(saver) => self.save(saver),
+            System::End => self.fire(i128::MAX, next, cx),
+            System::RemoveSplit => {
+                self.panes.clear();
+                self.next_fire_ms = i64::MAX;
+            }
+            System::Drain(effects) => effects.late += std::mem::take(&mut self.late),
+            System::Observe(_) | System::Absent | System::Reach(_) => {}
+        }
+    }
+
+    fn save(&mut self, saver: &mut Saver<'_>) {
+        let (id, saved) = (self.id, self.saved);
+        for start in self.dropped.drain(..) {
+            saver.delete_all(id, &pane_tag(start));
+        }
+        for (&start, pane) in self.panes.iter_mut().filter(|(_, pane)| pane.touched) {
+            pane.touched = false;
+            pane.saved = true;
+            for (key, sides) in &pane.rows {
+                for (number, left) in sides.left.iter().rev().take_while(|(number, _)| *number >= saved) {
+                    saver.put(id, &tag(start, *number, LEFT), key, left);
+                }
+                for (number, right) in sides.right.iter().rev().take_while(|(number, _)| *number >= saved) {
+                    saver.put(id, &tag(start, *number, RIGHT), key, right);
+                }
+            }
+        }
+        self.saved = self.arrived;
+        saver.put_value(id, &self.signature(), &(self.watermark_ms, self.arrived));
+    }
+}
+
+/// In front of the key in a row's key: pane and number, which sort like numbers, and side.
+fn tag(pane: i64, number: u64, side: u8) -> [u8; 17] {
+    let mut tag = [side; 17];
+    let (start, rest) = tag.split_at_mut(8);
+    start.copy_from_slice(&pane_tag(pane));
+    rest.iter_mut().zip(number.to_be_bytes()).for_each(|(place, byte)| *place = byte);
+    tag
+}
+
+/// What [`tag`] says, and the key behind it.
+struct Row<'a> {
+    pane: i64,
+    number: u64,
+    side: u8,
+    key: &'a [u8],
+}
+
+impl<'a> Row<'a> {
+    fn of(key: &'a [u8]) -> Result<Self, CodecError> {
+        let short = || CodecError::Truncated { at: key.len(), what: "the place of a record" };
+        let (pane, rest) = pane_of(key)?;
+        let (number, rest) = rest.split_first_chunk::<8>().ok_or_else(short)?;
+        let (side, key) = rest.split_first().ok_or_else(short)?;
+        Ok(Row { pane, number: u64::from_be_bytes(*number), side: *side, key })
+    }
+}
+
+/// Puts a stored row into its pane, unless it is one that came to this machine itself.
+fn put_aside<K: Key, A: DeserializeOwned, B: DeserializeOwned>(
+    panes: &mut BTreeMap<i64, Pane<K, A, B>>,
+    own_from: u64,
+    key: &[u8],
+    value: &[u8],
+) -> Result<(), CodecError> {
+    let row = Row::of(key)?;
+    if row.number >= own_from {
+        return Ok(());
+    }
+    let pane =
+        panes.entry(row.pane).or_insert_with(|| Pane { rows: HashMap::new(), touched: false, saved: true });
+    pane.saved = true;
+    let sides = pane.rows.entry(codec::key_from_slice(row.key)?).or_default();
+    match row.side {
+        LEFT => insert(&mut sides.left, row.number, codec::from_slice(value)?),
+        RIGHT => insert(&mut sides.right, row.number, codec::from_slice(value)?),
+        _ => return Err(CodecError::Invalid { at: 16, what: "the side of a join".to_owned() }),
+    }
+    Ok(())
+}
+
+/// Stored rows come in the order of their numbers, but behind what has come to the machine meanwhile.
+fn insert<V>(rows: &mut Vec<(u64, V)>, number: u64, value: V) {
+    let at = rows.iter().rposition(|(other, _)| *other < number).map_or(0, |before| before + 1);
+    rows.insert(at, (number, value));
+}
+
+impl<K: Key, A: Shuffled, B: Shuffled, P> Operator<Rec<K, Side<A, B>>> for WindowJoin<K, A, B, P>
+where
+    P: Pairing<A, B>,
+{
+    type Out = Rec<K, P::Out>;
+
+    #[inline]
+    fn push<C: Context, N: Push<Self::Out, C>>(
+        &mut self,
+        record: Rec<K, Side<A, B>>,
+        _next: &mut N,
+        _cx: &mut C,
+    ) {
+        self.take(record);
+    }
+
+    #[inline(always)]
+    fn watermark<C: Context, N: Push<Self::Out, C>>(&mut self, at_ms: i64, next: &mut N, cx: &mut C) {
+        if at_ms >= self.next_fire_ms {
+            self.fire(i128::from(at_ms), next, cx);
+        }
+        self.watermark_ms = at_ms;
+        next.watermark(at_ms, cx);
+    }
+
+    fn system<C: Context, N: Push<Self::Out, C>>(
+        &mut self,
+        message: &mut System<'_>,
+        next: &mut N,
+        cx: &mut C,
+    ) {
+        self.hear(message, next, cx);
+        next.system(message, cx);
+    }
+
+    fn set_id(&mut self, id: &'static str) {
+        self.id = OperatorId::new(id);
+    }
+}

@@ -1,0 +1,15 @@
+use streams_core::prelude::*;
+
+#[record]
+struct Order { id: u64, at: i64 }
+
+#[stream_job]
+fn job(a: Stream<Order>, b: Stream<Order>) -> Stream<u64> {
+    let a = a.event_time(|o| o.at, out_of_order(secs(5))).key_by(|o| o.id).map(|o| Plain(o.id));
+    let b = b.event_time(|o| o.at, out_of_order(secs(5))).key_by(|o| o.id);
+    a.join(b, tumbling(secs(10)), |l, r| l.0 + r.id)
+}
+
+struct Plain(u64);
+
+fn main() {}

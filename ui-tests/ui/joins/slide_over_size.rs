@@ -1,0 +1,13 @@
+use streams_core::prelude::*;
+
+#[record]
+struct Order { id: u64, at: i64 }
+
+#[stream_job]
+fn job(a: Stream<Order>, b: Stream<Order>) -> Stream<u64> {
+    let a = a.event_time(|o| o.at, out_of_order(secs(5))).key_by(|o| o.id);
+    let b = b.event_time(|o| o.at, out_of_order(secs(5))).key_by(|o| o.id);
+    a.join(b, hopping(secs(10), secs(20)), |l, r| l.id + r.id)
+}
+
+fn main() {}
