@@ -12,6 +12,7 @@ mod log;
 mod message;
 mod remote;
 mod rows;
+mod tables;
 mod topics;
 
 use std::sync::Arc;
@@ -114,6 +115,7 @@ async fn start(
     let (version, row) = job_row(&job, config, cluster, &stages, &broker, &remote).await?;
     remote.widen(row.most_queues(config.from.len())).await.map_err(give_up)?;
     remote.refresh().await.map_err(give_up)?;
+    let tables = tables::Tables::open(config, &remote).await?;
     let membership = match remote.is_shared() {
         true => broker.join(&cluster.group, &row.topics()).await.map_err(failed)?,
         false => alone(&broker, cluster, &row.topics()).await?,
@@ -132,7 +134,7 @@ async fn start(
     let membership = Arc::new(membership);
     let known = fleet::Known { stages, row, version };
     let around =
-        fleet::Around { remote, copy, broker: broker.clone(), membership: Arc::clone(&membership), client };
+        fleet::Around { remote, copy, tables, broker: broker.clone(), membership: Arc::clone(&membership), client };
     let mut fleet = Fleet::new(job, config, cluster, known, around)?;
     let result = fleet.run(&stop).await;
     *counters = fleet.counters().await;

@@ -1,5 +1,5 @@
 //! The addresses of inputs and outputs: `file:PATH[?format=json|csv|lines]`, `stdin:`, `print:`,
-//! `topic:NAME[?format=json|lines]`, and `&tag=A` on the way out.
+//! `topic:NAME[?format=json|lines]`, and `&tag=A` on the way out, `mysql://USER@HOST/DATABASE?table=NAME`.
 //!
 //! Reads and checks the text only; whether a file is there is asked by [`crate::cli`].
 
@@ -19,6 +19,8 @@ pub(crate) enum Place {
     Print,
     /// A topic of Apache RocketMQ.
     Topic(String),
+    /// A table of a database; which one says the text.
+    Table,
 }
 
 /// An address with what was asked for behind its `?`.
@@ -41,14 +43,14 @@ impl Direction {
     fn schemes(self) -> &'static [&'static str] {
         match self {
             Self::From => &["file", "stdin", "topic"],
-            Self::To => &["file", "print", "topic"],
+            Self::To => &["file", "print", "topic", "mysql"],
         }
     }
 
     fn known(self) -> &'static str {
         match self {
             Self::From => "inputs are `file:PATH`, `stdin:` and `topic:NAME`",
-            Self::To => "outputs are `file:PATH`, `print:` and `topic:NAME`",
+            Self::To => "outputs are `file:PATH`, `print:`, `topic:NAME` and `mysql://USER@HOST/DATABASE?table=NAME`",
         }
     }
 }
@@ -98,6 +100,10 @@ impl Url {
         let Some((scheme, rest)) = text.split_once(':') else {
             return Err(format!("`{text}` is no URL; for a file write `file:{text}`"));
         };
+        if scheme == "mysql" && direction == Direction::To {
+            let (place, text) = (Place::Table, text.to_owned());
+            return Ok(Self { place, format: None, tags: Vec::new(), text });
+        }
         let mut asked = Options::default();
         let rest = match rest.rsplit_once('?') {
             Some((path, query)) => {
@@ -123,8 +129,7 @@ impl Url {
             }
             ("stdin", Direction::To) => {
                 return Err(
-                    "nothing can be written to `stdin:`; outputs are `file:PATH`, `print:` and `topic:NAME`"
-                        .to_owned(),
+                    format!("nothing can be written to `stdin:`; {}", direction.known()),
                 );
             }
             _ => {
@@ -259,7 +264,7 @@ mod tests {
         check(
             "kafka:a",
             Direction::To,
-            "unknown URL scheme `kafka:` in `kafka:a`; outputs are `file:PATH`, `print:` and `topic:NAME`",
+            "unknown URL scheme `kafka:` in `kafka:a`; outputs are `file:PATH`, `print:`, `topic:NAME` and `mysql://USER@HOST/DATABASE?table=NAME`",
         );
         check("file:", Direction::To, "`file:` has no path; write `file:PATH`");
         check("file://a/b", Direction::To, "`file://a/b` names a host; for a file here write `file:a/b`");

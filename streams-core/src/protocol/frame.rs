@@ -61,6 +61,14 @@ pub fn result(data: &[u8]) -> Option<(usize, &[u8])> {
     Some((4 + key.len(), key))
 }
 
+/// The records of results for an output, without their keys.
+pub fn records(items: &[Item]) -> impl Iterator<Item = &[u8]> {
+    items.iter().filter_map(|item| match item {
+        Item::Data(data) => data.get(result(data)?.0..),
+        Item::Idle | Item::Active | Item::End => None,
+    })
+}
+
 /// An unnumbered watermark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {

@@ -97,6 +97,12 @@ pub(crate) fn check(topology: &Topology, config: &RunConfig, problems: &mut Vec<
     for (flag, (port, url)) in inputs.chain(outputs) {
         let (name, text) = (port.name, url.as_str());
         match (url.place(), &config.cluster) {
+            (Place::Table, None) => problems.push(format!(
+                "{flag} {text}: tables are written by runs on Apache RocketMQ; add --namesrv HOST:9876"
+            )),
+            (Place::Table, Some(_)) if !cfg!(feature = "mysql") => problems.push(format!(
+                "{flag} {text}: this program was built without tables; build it with the feature `mysql`"
+            )),
             (Place::Topic(_), None) => {
                 problems.push(format!("{flag} {text}: port `{name}` needs a broker; add --namesrv HOST:9876"));
             }

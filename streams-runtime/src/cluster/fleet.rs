@@ -22,6 +22,7 @@ use super::copy::{Copied, LocalCopy};
 use super::fingerprint;
 use super::io::{Polled, Settler};
 use super::remote::{Failure, Remote};
+use super::tables::Tables;
 use super::topics::{JobRow, Queues};
 use crate::cli::{ClusterConfig, RunConfig};
 use crate::deadletter::letters::Letters;
@@ -136,6 +137,7 @@ pub(super) struct Known {
 pub(super) struct Around {
     pub(super) remote: Remote,
     pub(super) copy: Option<LocalCopy>,
+    pub(super) tables: Tables,
     pub(super) broker: Broker,
     pub(super) membership: Arc<Membership>,
     /// Its own name in the group.
@@ -152,6 +154,7 @@ pub(super) struct Fleet {
     remote: Remote,
     /// Of the rows of its splits, beside a remote store.
     copy: Option<LocalCopy>,
+    tables: Tables,
     broker: Broker,
     membership: Arc<Membership>,
     client: Member,
@@ -201,7 +204,7 @@ impl Fleet {
         }
         let (teller, notes) = unbounded_channel();
         let Known { stages, row, version } = known;
-        let Around { remote, copy, broker, membership, client } = around;
+        let Around { remote, copy, tables, broker, membership, client } = around;
         Ok(Self {
             fingerprint: fingerprint(&job, config)?,
             letters: Letters::open(config.on_bad, config.dead_letter.as_deref())?,
@@ -213,6 +216,7 @@ impl Fleet {
             version,
             remote,
             copy,
+            tables,
             broker,
             membership,
             instance: Instance::new(client.clone(), Patience::default()),
@@ -355,13 +359,16 @@ impl Fleet {
             }
         };
         let topics = plan.map(|plan| plan.topics.as_slice()).unwrap_or_default();
+        let in_commit = self.tables.in_commit();
+        let sends = |topic: &Topic| !matches!(topic, Topic::Output(output) if in_commit.contains(output));
         Role {
             split,
             incarnation: self.row.incarnation(),
             held: false,
             original: upstream.is_empty() && queues.is_some_and(|queues| queues.is_original(split.queue)),
             upstream,
-            targets: topics.iter().map(|topic| (*topic, n_queues(topic))).collect(),
+            targets: topics.iter().filter(|t| sends(t)).map(|topic| (*topic, n_queues(topic))).collect(),
+            in_commit,
             siblings: queues.map(Queues::numbers).unwrap_or_default(),
             fingerprint: self.fingerprint,
             idle_after_ms: None,

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use streams_core::protocol::ids::{Split, Token};
 use streams_core::protocol::instance::Holder;
 use streams_core::protocol::snapshot::Snapshot;
-use streams_core::protocol::worker::{CommitOutcome, RowsIn, rows_of};
+use streams_core::protocol::worker::{CommitOutcome, Committed, RowsIn, rows_of};
 use streams_core::store::Delta;
 use streams_core::store::Store as _;
 use streams_core::store::backing::{Backing, Row};
@@ -17,6 +17,7 @@ use super::log::Log;
 #[cfg(feature = "mysql")]
 use super::random_number;
 use super::rows::SplitRows;
+use super::tables::Tables;
 use crate::error::{Error, ErrorKind};
 #[cfg(feature = "mysql")]
 use crate::remote::mysql::Mysql;
@@ -62,6 +63,17 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Self::Fatal(error)
     }
+}
+
+/// What a commit makes durable.
+pub(super) struct Written {
+    pub(super) snapshot: Box<Snapshot>,
+    pub(super) delta: Delta,
+    /// Of output ports that are tables of the same database; of others there are none.
+    #[cfg_attr(not(feature = "mysql"), expect(dead_code, reason = "there are no tables"))]
+    pub(super) results: Vec<Committed>,
+    #[cfg_attr(not(feature = "mysql"), expect(dead_code, reason = "there are no tables"))]
+    pub(super) tables: Tables,
 }
 
 /// Where the truth is.
@@ -199,24 +211,25 @@ impl Remote {
         &self,
         split: Split,
         stand: (Token, u64),
-        snapshot: Box<Snapshot>,
-        delta: Delta,
-        results: Vec<Committed>,
+        written: Written,
         clean: bool,
     ) -> Result<CommitOutcome, Failure> {
-        debug_assert!(results.is_empty() || matches!(self, Self::Mysql(..)), "nobody else takes results");
+        let Written { snapshot, delta, .. } = &written;
         match self {
             Self::Own(rows) => {
                 let rows = rows.clone();
-                let commit = move || rows.commit(split, stand, &snapshot, delta, clean);
+                let commit = move || rows.commit(split, stand, &written.snapshot, written.delta, clean);
                 match tokio::task::spawn_blocking(commit).await {
                     Ok(outcome) => Ok(outcome?),
                     Err(error) => Err(Error::state(format!("the commit did not end: {error}")).into()),
                 }
             }
-            Self::Log(log) => log.commit(split, stand, &snapshot, &delta, clean).await,
+            Self::Log(log) => log.commit(split, stand, snapshot, delta, clean).await,
             #[cfg(feature = "mysql")]
-            Self::Mysql(mysql, _) => Ok(mysql.commit(split, stand, &snapshot, &delta, clean).await?),
+            Self::Mysql(mysql, _) => {
+                let results = written.tables.prepare(&written.results).await?;
+                Ok(mysql.commit_with(split, stand, snapshot, delta, clean, &results).await?)
+            }
         }
     }
 

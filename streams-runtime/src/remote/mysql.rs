@@ -115,6 +115,12 @@ impl Mysql {
         self.server.address()
     }
 
+    /// Whether this is the server of `address`, so that one transaction can write to both.
+    #[must_use]
+    pub fn is_at(&self, address: &Address) -> bool {
+        address.is_same_server(self.server.address())
+    }
+
     /// The record of the job and its version; none before the first [`put_job`](Self::put_job).
     ///
     /// # Errors

@@ -4,17 +4,21 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Instant;
 
-use streams_core::protocol::frame::{Frame, Item, result};
+use streams_core::protocol::frame::{self, Frame};
 use streams_core::protocol::ids::{Split, Target, Topic};
 use streams_core::protocol::worker::{Action, Local};
+use tokio::task::AbortHandle;
 
 use super::super::io::{self, Source};
 use super::{Fleet, Lane, Note, What};
 use crate::cli::StartPosition;
-use crate::cluster::remote::Failure;
+use crate::cluster::remote::{Failure, Written};
+#[cfg(feature = "mysql")]
+use crate::cluster::tables;
 use crate::error::Error;
+#[cfg(feature = "mysql")]
+use crate::remote::mysql::Sink;
 use crate::sink::Writer;
-use tokio::task::AbortHandle;
 
 impl Fleet {
     pub(super) fn perform_all(&mut self, split: Split, actions: Vec<Action>) -> Result<(), Error> {
@@ -85,6 +89,13 @@ impl Fleet {
                     (run.pull, run.pulls) = (pull, number);
                 }
             }
+            #[cfg(feature = "mysql")]
+            Action::Send { target, frame } if let Some(sink) = self.table(target) => {
+                self.begin(split, Lane::Target(target), async move {
+                    let written = tables::write(&sink, frame::records(&frame.items)).await;
+                    What::Sent(target, written.map(|()| Ok(0)))
+                });
+            }
             Action::Send { target, frame } => {
                 if let Some((topic, queue)) = self.row.target(target) {
                     let (broker, topic) = (self.broker.clone(), topic.to_owned());
@@ -117,9 +128,11 @@ impl Fleet {
                 // Printed results leave before the commit that counts them.
                 self.printers.iter_mut().flatten().try_for_each(Writer::flush)?;
                 self.letters.flush()?;
+                let tables = self.tables.clone();
                 self.begin(split, Lane::State, async move {
                     let stand = (token, version);
-                    What::Committed(remote.commit(split, stand, snapshot, delta, results, clean).await)
+                    let written = Written { snapshot, delta, results, tables };
+                    What::Committed(remote.commit(split, stand, written, clean).await)
                 });
             }
             Action::Report { offset } => {
@@ -188,15 +201,21 @@ impl Fleet {
         self.tags.get(usize::from(output))?.clone()
     }
 
+    /// The table that a target is.
+    #[cfg(feature = "mysql")]
+    fn table(&self, target: Target) -> Option<Arc<Sink>> {
+        match target.topic {
+            Topic::Output(output) => self.tables.alone(output),
+            Topic::Of(_) => None,
+        }
+    }
+
     fn print(&mut self, target: Target, frame: &Frame) -> Result<(), Error> {
         let Topic::Output(output) = target.topic else { return Ok(()) };
         let Some(Some(writer)) = self.printers.get_mut(usize::from(output)) else { return Ok(()) };
-        for item in &frame.items {
-            if let Item::Data(data) = item {
-                let begin = result(data).map_or(0, |(begin, _)| begin);
-                writer.write(data.get(begin..).unwrap_or_default(), 1)?;
-                writer.write(b"\n", 0)?;
-            }
+        for record in frame::records(&frame.items) {
+            writer.write(record, 1)?;
+            writer.write(b"\n", 0)?;
         }
         writer.flush()
     }
