@@ -115,6 +115,8 @@ struct Run {
     life: u64,
     /// Once it has been raised.
     token: Option<Token>,
+    /// Rows that have been read in the background, and since when.
+    loading: Option<(usize, Instant)>,
     /// The id of the last message that was read, with the offset behind it.
     known: Option<(u64, u64)>,
     /// The pull under way, which may wait for messages.
@@ -325,6 +327,7 @@ impl Fleet {
             worker,
             life,
             token: None,
+            loading: None,
             known: None,
             pull: None,
             pulls: 0,

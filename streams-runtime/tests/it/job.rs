@@ -137,6 +137,20 @@ fn pair(left: Stream<Flow>, right: Stream<Flow>) -> (Stream<Flow>, Stream<Total>
     (large, totals)
 }
 
+/// Outgoing traffic per host, every ten seconds, for two readers.
+#[stream_job]
+fn twice(flows: Stream<Flow>) -> (Stream<Total>, Stream<Total>) {
+    let totals = flows
+        .event_time(|f| f.at, out_of_order(secs(5)))
+        .filter(|f| f.out_flow > 0)
+        .key_by(|f| f.host.clone())
+        .window(tumbling(secs(10)))
+        .aggregate(Total { host: key(), from: window_start(), total: sum(|f| f.out_flow), count: count() });
+    let topic = totals.filter(|t| t.count > 0);
+    let table = totals.filter(|t| t.count > 0);
+    (topic, table)
+}
+
 /// Half of the flows, with twice the traffic: no state and no shuffle.
 #[stream_job]
 fn halves(flows: Stream<Flow>) -> Stream<Flow> {
@@ -150,6 +164,7 @@ fn main() -> ExitCode {
         Ok("strict") => streams_runtime::main(strict),
         Ok("fragile") => streams_runtime::main(fragile),
         Ok("pair") => streams_runtime::main(pair),
+        Ok("twice") => streams_runtime::main(twice),
         Ok("joined") => streams_runtime::main(joined),
         _ => streams_runtime::main(traffic),
     }

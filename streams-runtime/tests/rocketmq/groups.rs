@@ -32,7 +32,8 @@ impl Fleet {
     pub(crate) fn join_with(&self, more: &str) -> Instance {
         let Self { input, output, group, namesrv, .. } = self;
         let words = format!(
-            "run --namesrv {namesrv} --group {group} --from topic:{input} --to topic:{output} --checkpoint-interval 200ms {more}"
+            "run --namesrv {namesrv} --group {group} --from topic:{input} --to {}topic:{output} --checkpoint-interval 200ms {more}",
+            self.port
         );
         let mut child =
             self.place.command(&words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -49,6 +50,11 @@ impl Fleet {
 }
 
 impl Instance {
+    /// Whether this is its name.
+    pub(crate) fn is_called(&self, name: &str) -> bool {
+        self.said.lock().unwrap().iter().any(|(_, line)| line.ends_with(&format!("; this is {name}")))
+    }
+
     /// When it said such a line, for the `n`th time since `since`.
     pub(crate) fn when(&self, since: Instant, text: &str, n: usize) -> Option<Duration> {
         let said = self.said.lock().unwrap();

@@ -21,6 +21,8 @@ pub(crate) struct Fleet {
     pub(crate) input: String,
     pub(crate) output: String,
     pub(crate) group: String,
+    /// `PORT=` where the job has several outputs.
+    pub(crate) port: &'static str,
 }
 
 impl Fleet {
@@ -35,7 +37,7 @@ impl Fleet {
         broker.create_topic(&input, n_queues, n_queues).await.unwrap();
         broker.create_topic(&output, 3, 3).await.unwrap();
         let (place, group, namesrv) = (Place::new(job), unique("traffic"), namesrv.to_owned());
-        Self { place, namesrv, broker, input, output, group }
+        Self { place, namesrv, broker, input, output, group, port: "" }
     }
 
     pub(crate) fn command(&self, more: &str) -> Command {
@@ -205,6 +207,7 @@ async fn a_second_instance_is_refused_with_the_reason() {
         input: fleet.input.clone(),
         output: fleet.output.clone(),
         group: fleet.group.clone(),
+        port: "",
     };
     let text = refused(other.command(""));
     assert!(text.contains("has 1 other members") && text.contains("--group"), "{text}");
@@ -252,7 +255,7 @@ async fn bad_records_are_dead_letters_and_cost_nothing_else() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_topic_that_grows_makes_nobody_late() {
-    let fleet = Fleet::new("traffic", 2).await;
+    let fleet = Fleet::new("traffic", 8).await;
     let text = flows(6_000, 20);
     let expected = fleet.expected(&text);
     let lines: Vec<&str> = text.lines().collect();
@@ -280,7 +283,7 @@ async fn a_topic_that_grows_makes_nobody_late() {
         ];
         assert!(Command::new(script).args(words).stdout(Stdio::null()).status().unwrap().success());
     };
-    admin("4", "2");
+    admin("10", "8");
     let shuffle = format!("{}-shuffle-0", fleet.group);
     let announced = async || {
         let mut heard = std::collections::BTreeSet::new();
@@ -296,10 +299,10 @@ async fn a_topic_that_grows_makes_nobody_late() {
         fleet.put(part).await;
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
-    eventually("that four queues are announced", announced, |n| *n == 4).await;
-    admin("4", "4");
+    eventually("that ten queues are announced", announced, |n| *n == 10).await;
+    admin("10", "10");
     let writable = async || fleet.broker.queues(&fleet.input).await.unwrap().write.len();
-    eventually("four queues to write to", writable, |n| *n == 4).await;
+    eventually("ten queues to write to", writable, |n| *n == 10).await;
     fleet.put(third).await;
     fleet.close().await;
     let (found, _) = fleet.wait_for(expected.len()).await;

@@ -72,10 +72,11 @@ impl Fleet {
         }
         if self.remote.is_shared() {
             note(&format!(
-                "the group `{}` has {} instance{}",
+                "the group `{}` has {} instance{}; this is {}",
                 self.cluster.group,
                 members.len(),
-                if members.len() == 1 { "" } else { "s" }
+                if members.len() == 1 { "" } else { "s" },
+                self.client
             ));
             self.group.members = members;
         }

@@ -1,5 +1,8 @@
 //! What came of actions, told to the workers.
 
+use std::time::Instant;
+
+use streams_core::protocol::ids::Split;
 use streams_core::protocol::worker::{CommitOutcome, Event, Failed, LocalDone, Poll};
 
 use super::{Fleet, Lane, Note, What};
@@ -7,6 +10,10 @@ use crate::cluster::copy::Copied;
 use crate::cluster::io::Polled;
 use crate::cluster::remote::Remote;
 use crate::error::Error;
+use crate::run::note;
+
+/// Fewer rows are loaded before anybody has read that they are.
+const MANY_ROWS: usize = 1_000;
 
 impl Fleet {
     /// Hears what came of an action.
@@ -59,7 +66,10 @@ impl Fleet {
                 self.tell(split, Event::Loaded(backing))
             }
             What::Paged(result) => match self.settle((split, begun), Lane::State, result)? {
-                Some(Some((rows, more))) => self.tell(split, Event::Paged { rows: &rows, more }),
+                Some(Some((rows, more))) => {
+                    self.has_loaded(split, rows.len(), more);
+                    self.tell(split, Event::Paged { rows: &rows, more })
+                }
                 Some(None) => self.tell(split, Event::Fenced),
                 None => self.tell(split, Event::Failed(Failed::Page)),
             },
@@ -109,6 +119,24 @@ impl Fleet {
                 }
             },
             What::Looked(_) | What::Members(_) | What::Seen(_) => Ok(()),
+        }
+    }
+
+    /// Rows have been read in the background: what takes a while is told.
+    fn has_loaded(&mut self, split: Split, rows: usize, more: bool) {
+        let Some(run) = self.runs.get_mut(&split) else { return };
+        let (sum, since) = run.loading.get_or_insert((0, Instant::now()));
+        *sum += rows;
+        let (sum, elapsed) = (*sum, since.elapsed());
+        if !more {
+            run.loading = None;
+            if sum >= MANY_ROWS {
+                let seconds = elapsed.as_secs_f64();
+                note(&format!(
+                    "{}: its state has been loaded, {sum} rows in {seconds:.1} s",
+                    self.row.place(split)
+                ));
+            }
         }
     }
 }
