@@ -50,6 +50,10 @@ fn state_of(topology: &Topology, index: usize) -> Option<&'static str> {
         "event_time" => Some("the largest time seen"),
         "aggregate" if reaches(topology, index, "running") => Some("one row per key"),
         "aggregate" => Some("one row per key and window"),
+        "join" | "left_join" | "right_join" | "full_join" => {
+            Some("the records of both sides until no partner can come")
+        }
+        "join_table" | "left_join_table" => Some("one row per key"),
         "union" => Some("the watermark of each input"),
         _ => None,
     }

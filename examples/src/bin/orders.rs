@@ -12,6 +12,11 @@
 //! prints
 //!
 //! ```text
+//! {"order":1,"name":"Ada","open_cents":0}
+//! {"order":3,"name":"Ada","open_cents":100}
+//! {"order":2,"name":"Bob","open_cents":990}
+//! {"order":4,"name":null,"open_cents":0}
+//! {"order":5,"name":"Bob","open_cents":0}
 //! ```
 
 use std::process::ExitCode;
@@ -42,7 +47,7 @@ struct Customer {
     at: i64,
 }
 
-/// What is known of an order when it was paid, or when it should have been.
+/// What an order still costs when it was paid, or when it should have been.
 #[record]
 struct Settled {
     order: u64,
@@ -50,6 +55,7 @@ struct Settled {
     open_cents: u64,
 }
 
+/// That, with the name of the customer.
 #[record]
 struct Line {
     order: u64,
@@ -59,7 +65,7 @@ struct Line {
 
 /// What each order still costs an hour after it was made, and whom to remind.
 #[stream_job]
-fn orders(
+fn reminders(
     customers: Stream<Customer>,
     orders: Stream<Order>,
     payments: Stream<Payment>,
@@ -89,5 +95,5 @@ fn orders(
 }
 
 fn main() -> ExitCode {
-    streams_runtime::main(orders)
+    streams_runtime::main(reminders)
 }

@@ -10,6 +10,7 @@
 mod access_log;
 mod kills;
 mod mistakes;
+mod orders;
 mod small;
 mod stores;
 mod tool;

@@ -7,7 +7,7 @@ fn flows() -> String {
 }
 
 /// The lines of the ```` ```text ```` block behind "prints" in an example's own header.
-fn promised(source: &str) -> Vec<String> {
+pub(crate) fn promised(source: &str) -> Vec<String> {
     let behind = source.split_once("//! prints").unwrap().1;
     let block = behind.split_once("```text").unwrap().1.split_once("```").unwrap().0;
     let lines = block.lines().map(|line| line.trim_start_matches("//!").trim());

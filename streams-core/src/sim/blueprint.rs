@@ -15,6 +15,7 @@ use crate::plan::{Job, Plan, Settings};
 use crate::ports::{Input, Output, Ports, Sink, Source};
 use crate::protocol::ids::{Stage, Topic};
 use crate::protocol::stages::{self, StagePlan};
+use crate::topology::Node;
 
 /// Makes one record of a port's type.
 pub(crate) type Make = fn(&mut Draw<'_>) -> Result<String, String>;
@@ -44,9 +45,8 @@ impl Blueprint {
             makers: Vec::new(),
             n_sources: J::TOPOLOGY.sources().count(),
             stages: Vec::new(),
-            // A running aggregate gives a result with each record, in whatever order they come.
-            forgets: J::TOPOLOGY.nodes.iter().any(|node| node.kind == "running" && node.text.contains("ttl")),
-            order_free: !J::TOPOLOGY.nodes.iter().any(|node| node.kind == "running"),
+            forgets: J::TOPOLOGY.nodes.iter().any(forgets),
+            order_free: !J::TOPOLOGY.nodes.iter().any(is_of_order),
         };
         let ports = Json::default();
         (blueprint.sharded)(Sharded { n_queues: Vec::new() }, ports.clone(), settings.clone())?;
@@ -84,6 +84,23 @@ impl Blueprint {
     pub(crate) fn outputs(&self) -> BTreeSet<Topic> {
         stages::outputs(&self.stages)
     }
+}
+
+/// Whether the operator drops rows when that makes no difference: it need not have read them for that.
+fn forgets(node: &Node) -> bool {
+    match node.kind {
+        "running" | "join_table" | "left_join_table" => node.text.contains("ttl"),
+        // In windows all records are dropped when the window closes, and so have been read.
+        "join" | "left_join" | "right_join" => {
+            !node.text.contains("tumbling") && !node.text.contains("hopping")
+        }
+        _ => false,
+    }
+}
+
+/// Whether the operator gives a result with each record, of what came before it.
+fn is_of_order(node: &Node) -> bool {
+    matches!(node.kind, "running" | "join_table" | "left_join_table")
 }
 
 fn build<J: Job, L: Layout>(layout: L, ports: Json, settings: Settings) -> Built {

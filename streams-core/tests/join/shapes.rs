@@ -1,10 +1,11 @@
 //! What a join may stand behind and in front of.
 
+use streams_core::Job;
 use streams_core::testing::Harness;
 
 use crate::Step::{End, L, R};
 use crate::check;
-use crate::jobs::{itself, three, with_counts, with_itself};
+use crate::jobs::{itself, table, three, with_counts, with_itself};
 
 #[test]
 fn a_port_joins_itself() {
@@ -67,4 +68,22 @@ fn a_join_joins() {
         ],
         0,
     );
+}
+
+/// The topology says the stages that the machines have: one shuffle for both sides, a further one for a side that
+/// was shuffled before.
+#[test]
+fn stages_are_counted() {
+    let stages = <with_counts as Job>::TOPOLOGY.stages();
+    let of = |kind: &str| {
+        let nodes = <with_counts as Job>::TOPOLOGY.nodes;
+        nodes.iter().position(|node| node.kind == kind).map(|node| stages[node])
+    };
+    assert_eq!(
+        [of("source"), of("aggregate"), of("left_join"), of("sink")],
+        [Some(0), Some(1), Some(2), Some(2)]
+    );
+    assert_eq!(<table as Job>::TOPOLOGY.stages().last(), Some(&1));
+    assert_eq!(<with_itself as Job>::TOPOLOGY.stages().last(), Some(&2));
+    assert_eq!(<three as Job>::TOPOLOGY.stages().last(), Some(&2));
 }

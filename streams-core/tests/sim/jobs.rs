@@ -120,3 +120,57 @@ pub(crate) fn late(flows: Stream<Flow>) -> (Stream<Total>, Stream<Flow>) {
     let late = totals.late();
     (totals, late)
 }
+
+#[record]
+pub(crate) struct Both {
+    pub(crate) host: String,
+    pub(crate) left: Option<u64>,
+    pub(crate) right: Option<u64>,
+}
+
+fn both(left: Option<&Flow>, right: Option<&Flow>) -> Both {
+    let host = left.or(right).map(|f| f.host.clone()).unwrap_or_default();
+    Both { host, left: left.map(|f| f.out_flow), right: right.map(|f| f.out_flow) }
+}
+
+/// Two sources, joined in windows.
+#[stream_job]
+pub(crate) fn join_in_windows(left: Stream<Flow>, right: Stream<Flow>) -> Stream<Both> {
+    let left = left.event_time(|f| f.at, out_of_order(secs(3))).key_by(|f| f.host.clone());
+    let right = right.event_time(|f| f.at, out_of_order(secs(4))).key_by(|f| f.host.clone());
+    left.left_join(right, hopping(secs(6), secs(3)), |l, r| both(Some(l), r))
+}
+
+/// Two sources, joined where they are near each other.
+#[stream_job]
+pub(crate) fn join_near(left: Stream<Flow>, right: Stream<Flow>) -> Stream<Both> {
+    let left = left.event_time(|f| f.at, out_of_order(secs(3))).key_by(|f| f.host.clone());
+    let right = right.event_time(|f| f.at, out_of_order(secs(4))).key_by(|f| f.host.clone());
+    left.full_join(right, within(secs(2), secs(1)), both)
+}
+
+/// One source, joined with totals of itself: one side has a shuffle of its own in front of the join's.
+#[stream_job]
+pub(crate) fn join_with_totals(flows: Stream<Flow>) -> Stream<Both> {
+    let timed = flows.event_time(|f| f.at, out_of_order(secs(3)));
+    let totals = timed.key_by(|f| f.host.clone()).window(tumbling(secs(2))).aggregate(Flow {
+        host: key(),
+        out_flow: sum(|f| f.out_flow),
+        at: window_start(),
+    });
+    timed.key_by(|f| f.host.clone()).join(totals, within(secs(0), secs(2)), |l, r| both(Some(l), Some(r)))
+}
+
+/// Two sources, of which one is a table.
+#[stream_job]
+pub(crate) fn join_with_a_table(flows: Stream<Flow>, limits: Stream<Flow>) -> Stream<Both> {
+    let limits = limits
+        .event_time(|f| f.at, out_of_order(secs(4)))
+        .key_by(|f| f.host.clone())
+        .map(|f| (f.out_flow % 3 > 0).then_some(f));
+    flows.event_time(|f| f.at, out_of_order(secs(3))).key_by(|f| f.host.clone()).left_join_table(
+        limits,
+        ttl(secs(20)),
+        |f, limit| both(Some(f), limit),
+    )
+}

@@ -13,6 +13,7 @@ use crate::jobs::{late, stateless, traffic, two_shuffles, union_of_two};
 mod bugs;
 mod impure;
 mod jobs;
+mod joins;
 mod same;
 mod shapes;
 mod tiny;
