@@ -141,7 +141,8 @@ mod tests {
     #[track_caller]
     fn check(options: &str, lines: &str, expect: &str) {
         let target = Target::parse(&format!("mysql://u@h/db?table=t{options}"), &|_| None).unwrap();
-        let records = read(lines.as_bytes()).unwrap();
+        let lines: Vec<&[u8]> = lines.lines().map(str::as_bytes).collect();
+        let records = read(&lines).unwrap();
         assert_eq!(statement(&target, &records, true).unwrap_or_else(|text| text), expect);
     }
 
