@@ -71,7 +71,13 @@ pub(super) async fn create(
     let version = texts(session.rows(WHAT, "SELECT CAST(VERSION() AS BINARY)", Vec::new()).await?)?;
     let is_mariadb = version.first().is_some_and(|version| version.contains("mariadb"));
     let sql = statement(target, records, is_mariadb).map_err(|text| target.trouble(&text))?;
-    session.text("creating the table of results", &sql).await
+    match session.text("creating the table of results", &sql).await {
+        Err(Trouble::Fatal(text)) => Err(Trouble::Fatal(format!(
+            "{text}\nlet somebody who may make the table at {}:\n{sql};",
+            target.address
+        ))),
+        other => other,
+    }
 }
 
 fn statement(target: &Target, records: &[Record], is_mariadb: bool) -> Result<String, String> {
