@@ -31,7 +31,7 @@ mod commit;
 mod rows;
 mod schema;
 mod session;
-pub mod sink;
+mod sink;
 mod splits;
 mod trouble;
 
@@ -50,6 +50,7 @@ use super::Failure;
 pub use address::{Address, PASSWORD, PASSWORD_FILE, Tls};
 pub use rows::Page;
 pub use schema::statements;
+pub use sink::{Mode, Sink, SinkRows, Target};
 
 /// The longest name of a group or of a member.
 const MOST_NAME_BYTES: usize = 255;
@@ -110,12 +111,6 @@ impl Mysql {
     #[must_use]
     pub fn place(&self) -> &str {
         self.server.place()
-    }
-
-    /// Where it is: tables there can be written in the transactions of commits.
-    #[must_use]
-    pub fn address(&self) -> &Address {
-        self.server.address()
     }
 
     /// Whether this is the server of `address`, so that one transaction can write to both.
