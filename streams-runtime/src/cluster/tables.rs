@@ -7,7 +7,7 @@ use streams_core::protocol::worker::Committed;
 #[cfg(feature = "mysql")]
 use {
     super::remote::Failure,
-    crate::remote::mysql::{Sink, SinkRows, Target},
+    crate::remote::mysql::sink::{Mode, Sink, SinkRows, Target},
     std::sync::Arc,
 };
 
@@ -92,7 +92,7 @@ impl Table {
         let target = Target::parse(url, &|name| std::env::var_os(name))
             .map_err(|why| Error::usage(format!("--to: {why}")))?;
         let in_commit = matches!(remote, Remote::Mysql(mysql, _) if mysql.is_at(&target.address));
-        if !in_commit && target.mode == crate::remote::mysql::Mode::Insert {
+        if !in_commit && target.mode == Mode::Insert {
             return Err(Error::usage(format!(
                 "--to {url}: rows are inserted once only where the state is on the same server; add --remote for that server, or &mode=upsert or &mode=ignore"
             )));

@@ -31,7 +31,7 @@ mod commit;
 mod rows;
 mod schema;
 mod session;
-mod sink;
+pub mod sink;
 mod splits;
 mod trouble;
 
@@ -50,7 +50,6 @@ use super::Failure;
 pub use address::{Address, PASSWORD, PASSWORD_FILE, Tls};
 pub use rows::Page;
 pub use schema::statements;
-pub use sink::{Mode, Sink, SinkRows, Target};
 
 /// The longest name of a group or of a member.
 const MOST_NAME_BYTES: usize = 255;

@@ -6,7 +6,8 @@ use mysql_async::prelude::Queryable as _;
 use streams_core::protocol::worker::CommitOutcome;
 use streams_core::store::Delta;
 use streams_runtime::remote::Failure;
-use streams_runtime::remote::mysql::{Mysql, Sink, Target};
+use streams_runtime::remote::mysql::Mysql;
+use streams_runtime::remote::mysql::sink::{Sink, Target};
 
 use super::proxy::{Fault, Proxy};
 use super::{Database, SPLIT, address, base, env, key, snapshot, take};

@@ -18,7 +18,8 @@ use streams_core::protocol::worker::{
 use streams_core::store::backing::{Backing, Row};
 use streams_core::store::{Delta, Store};
 use streams_runtime::remote::Failure;
-use streams_runtime::remote::mysql::{Mysql, Sink, Target};
+use streams_runtime::remote::mysql::Mysql;
+use streams_runtime::remote::mysql::sink::{Sink, Target};
 
 use super::proxy::{Fault, Proxy};
 use super::{Database, Random, address, env};

@@ -17,7 +17,7 @@ use crate::cluster::remote::{Failure, Written};
 use crate::cluster::tables;
 use crate::error::Error;
 #[cfg(feature = "mysql")]
-use crate::remote::mysql::Sink;
+use crate::remote::mysql::sink::Sink;
 use crate::sink::Writer;
 
 impl Fleet {
