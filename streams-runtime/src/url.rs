@@ -77,6 +77,7 @@ impl Url {
     }
 
     /// The one that messages get on the way out.
+    #[cfg_attr(not(any(feature = "rocketmq", test)), expect(dead_code, reason = "only messages have tags"))]
     pub(crate) fn tags(&self) -> &[String] {
         &self.tags
     }
@@ -103,6 +104,14 @@ impl Url {
             return Err(format!("`{text}` is no URL; for a file write `file:{text}`"));
         };
         if scheme == "mysql" && direction == Direction::To {
+            // Order: nothing shows the address before it is known to have no password in it.
+            let place = rest.split_once('?').map_or(rest, |(place, _)| place);
+            let user = place.rsplit_once('@').map_or("", |(user, _)| user);
+            if user.contains(':') {
+                return Err("a password in an address shows in lists of processes and in logs; leave it out and set \
+                            STREAMS_MYSQL_PASSWORD, or STREAMS_MYSQL_PASSWORD_FILE to the name of a file that has it"
+                    .to_owned());
+            }
             let (place, text) = (Place::Table, text.to_owned());
             return Ok(Self { place, format: None, tags: Vec::new(), text });
         }
@@ -259,6 +268,12 @@ mod tests {
 
     #[test]
     fn mistakes() {
+        check(
+            "mysql://u:open-sesame@h/db?table=t",
+            Direction::To,
+            "a password in an address shows in lists of processes and in logs; leave it out and set \
+             STREAMS_MYSQL_PASSWORD, or STREAMS_MYSQL_PASSWORD_FILE to the name of a file that has it",
+        );
         check("a.jsonl", Direction::From, "`a.jsonl` is no URL; for a file write `file:a.jsonl`");
         check("flie:a", Direction::From, "unknown URL scheme `flie:` in `flie:a`; did you mean `file:`?");
         check(

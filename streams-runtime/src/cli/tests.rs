@@ -147,7 +147,7 @@ fn ports() {
     check_more(
         "--to late=print: --to totals=kafka:x",
         &[
-            "--to: unknown URL scheme `kafka:` in `kafka:x`; outputs are `file:PATH`, `print:` and `topic:NAME`",
+            "--to: unknown URL scheme `kafka:` in `kafka:x`; outputs are `file:PATH`, `print:`, `topic:NAME` and `mysql://USER@HOST/DATABASE?table=NAME`",
         ],
     );
 }

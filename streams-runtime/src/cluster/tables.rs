@@ -77,9 +77,9 @@ impl Tables {
         for (output, table) in (0..).zip(&self.tables) {
             let Some(table) = table else { continue };
             let own = results.iter().filter(|result| result.output == output);
-            let lines = lines(own.map(|result| result.record.as_slice()));
-            if !lines.is_empty() {
-                rows.push(table.sink.prepare(&lines).await?);
+            let records: Vec<&[u8]> = own.map(|result| result.record.as_slice()).collect();
+            if !records.is_empty() {
+                rows.push(table.sink.prepare(&records).await?);
             }
         }
         Ok(rows)
@@ -90,7 +90,7 @@ impl Tables {
 impl Table {
     async fn open(url: &str, remote: &Remote) -> Result<Self, Error> {
         let target = Target::parse(url, &|name| std::env::var_os(name))
-            .map_err(|why| Error::usage(format!("--to {url}: {why}")))?;
+            .map_err(|why| Error::usage(format!("--to: {why}")))?;
         let in_commit = matches!(remote, Remote::Mysql(mysql, _) if mysql.is_at(&target.address));
         if !in_commit && target.mode == Mode::Insert {
             return Err(Error::usage(format!(
@@ -105,11 +105,6 @@ impl Table {
 /// Writes results into a table by a transaction of its own.
 #[cfg(feature = "mysql")]
 pub(super) async fn write<'a>(sink: &Sink, records: impl Iterator<Item = &'a [u8]>) -> Result<(), Failure> {
-    let rows = sink.prepare(&lines(records)).await?;
+    let rows = sink.prepare(&records.collect::<Vec<_>>()).await?;
     Ok(sink.write(&rows).await?)
-}
-
-#[cfg(feature = "mysql")]
-fn lines<'a>(records: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
-    records.flat_map(|record| record.iter().copied().chain([b'\n'])).collect()
 }

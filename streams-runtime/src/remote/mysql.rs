@@ -21,6 +21,9 @@
 //! nothing is repeated here. Calls do not wait for each other, but for one of eight connections. Any of them can be
 //! dropped before it ends, which is as good as a lost connection.
 //!
+//! It needs MySQL 8.0 or MariaDB 10.6, or newer ones. A job begins anew when its row in `streams_job` is removed: its
+//! next number is another one, and what belonged to the old number is of no use to anybody.
+//!
 //! It needs the runtime of tokio around it, with I/O and time.
 
 mod address;
@@ -107,12 +110,6 @@ impl Mysql {
     #[must_use]
     pub fn place(&self) -> &str {
         self.server.place()
-    }
-
-    /// Where it is: tables there can be written in the transactions of commits.
-    #[must_use]
-    pub fn address(&self) -> &Address {
-        self.server.address()
     }
 
     /// Whether this is the server of `address`, so that one transaction can write to both.

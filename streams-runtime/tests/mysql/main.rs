@@ -8,6 +8,7 @@
     reason = "a test that cannot go on has failed; numbers are shown"
 )]
 
+mod connecting;
 mod faults;
 mod opening;
 mod outage;

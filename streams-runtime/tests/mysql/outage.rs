@@ -1,5 +1,6 @@
 //! A server of its own, killed and started again under those who use it.
 
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -34,6 +35,11 @@ impl Ours {
 
     pub(crate) fn run(&self, verb: &str) -> String {
         self.script(&[verb])
+    }
+
+    /// Where its files are.
+    pub(crate) fn folder(&self) -> PathBuf {
+        PathBuf::from(self.run("folder").trim())
     }
 
     pub(crate) fn sql(&self, text: &str) -> String {

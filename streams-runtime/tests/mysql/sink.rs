@@ -20,6 +20,10 @@ impl Database {
     }
 }
 
+fn by_line(lines: &[u8]) -> Vec<&[u8]> {
+    lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect()
+}
+
 #[track_caller]
 fn refused<T: std::fmt::Debug>(answer: Result<T, Failure>, expect: &str) {
     match answer {
@@ -37,7 +41,7 @@ async fn a_table_is_made_of_the_first_records_and_upserted() {
                  {\"host\":\"A\",\"from\":-5,\"total\":2.5,\"tags\":[],\"ok\":null}\n\
                  {\"host\":\"a \",\"from\":-5,\"total\":3.5,\"tags\":[],\"ok\":false}\n\
                  {\"host\":\"a\",\"from\":-5,\"total\":4.5,\"tags\":{\"z\":\"ü\"},\"ok\":false}\n";
-    let rows = sink.prepare(lines.as_bytes()).await.unwrap();
+    let rows = sink.prepare(&by_line(lines.as_ref())).await.unwrap();
     assert_eq!(rows.len(), 4);
     // Again and again is the same as once.
     for _ in 0..3 {
@@ -56,13 +60,13 @@ async fn a_table_is_made_of_the_first_records_and_upserted() {
     // Ignoring leaves what is there, and takes what is new.
     let ignore = Sink::open(&database.target("table=totals&mode=ignore")).await.unwrap();
     let lines = b"{\"host\":\"a\",\"from\":-5,\"total\":9}\n{\"host\":\"b\",\"from\":0,\"total\":9}\n";
-    let rows = ignore.prepare(lines).await.unwrap();
+    let rows = ignore.prepare(&by_line(lines.as_ref())).await.unwrap();
     ignore.write(&rows).await.unwrap();
     let found: Vec<f64> = conn.query("SELECT total FROM totals ORDER BY total").await.unwrap();
     assert_eq!(found, [2.5, 3.5, 4.5, 9.0]);
     // But it is no excuse for other errors: a text that does not fit is told, not cut.
     let long = format!("{{\"host\":\"{}\",\"from\":0}}", "x".repeat(256));
-    let rows = ignore.prepare(long.as_bytes()).await.unwrap();
+    let rows = ignore.prepare(&[long.as_bytes()]).await.unwrap();
     refused(ignore.write(&rows).await, "too long");
     let found: Option<u64> = conn.query_first("SELECT COUNT(*) FROM totals").await.unwrap();
     assert_eq!(found, Some(4));
@@ -78,20 +82,20 @@ async fn mistakes_are_told() {
     conn.query_drop("ALTER TABLE plain ADD UNIQUE (a)").await.unwrap();
     refused(Sink::open(&database.target("table=plain&mode=upsert&key=b")).await, "unique key on `b`");
     let sink = Sink::open(&database.target("table=plain&mode=upsert&key=A")).await.unwrap();
-    refused(sink.prepare(b"{\"a\":1,\"c\":2}").await, "no column for field `c`");
-    refused(sink.prepare(b"[1]").await, "no JSON object");
-    refused(sink.prepare(b"{}").await, "no fields");
-    let rows = sink.prepare(b"{\"a\":\"five\"}").await.unwrap();
+    refused(sink.prepare(&by_line(b"{\"a\":1,\"c\":2}")).await, "no column for field `c`");
+    refused(sink.prepare(&by_line(b"[1]")).await, "no JSON object");
+    refused(sink.prepare(&by_line(b"{}")).await, "no fields");
+    let rows = sink.prepare(&by_line(b"{\"a\":\"five\"}")).await.unwrap();
     refused(sink.write(&rows).await, "error 1366");
     // A column that somebody adds is found.
     conn.query_drop("ALTER TABLE plain ADD COLUMN c INT").await.unwrap();
-    let rows = sink.prepare(b"{\"a\":1,\"c\":2}\n{\"we`ird\":3,\"a\":2}\n").await.unwrap();
+    let rows = sink.prepare(&by_line(b"{\"a\":1,\"c\":2}\n{\"we`ird\":3,\"a\":2}\n")).await.unwrap();
     sink.write(&rows).await.unwrap();
     let found: Vec<(i32, i32, Option<i32>)> = conn.query("SELECT * FROM plain ORDER BY a").await.unwrap();
     assert_eq!(found, [(1, 7, Some(2)), (2, 3, None)]);
 
     let insert = Sink::open(&database.target("table=plain")).await.unwrap();
-    let rows = insert.prepare(b"{\"a\":5}").await.unwrap();
+    let rows = insert.prepare(&by_line(b"{\"a\":5}")).await.unwrap();
     refused(insert.write(&rows).await, "mode=upsert");
     // Rows for another server are not written here.
     let ours = super::outage::Ours::new(2);
@@ -120,7 +124,7 @@ async fn results_are_there_if_and_only_if_the_commit_is() {
         for n in 0..700 {
             lines.push_str(&format!("{{\"n\":{},\"pad\":\"{n}\"}}\n", version * 1000 + n));
         }
-        let rows = [sink.prepare(lines.as_bytes()).await.unwrap()];
+        let rows = [sink.prepare(&by_line(lines.as_ref())).await.unwrap()];
         let mut delta = Delta::new();
         delta.put(&key(b"last"), &version.to_be_bytes());
         proxy.set(match at % 15 {
@@ -159,7 +163,7 @@ async fn results_are_there_if_and_only_if_the_commit_is() {
     assert!(unknown >= 8 && repeated >= 8);
     // An owner that is fenced writes no results either.
     take(&mysql, 2).await;
-    let rows = [sink.prepare(b"{\"n\":-1}").await.unwrap()];
+    let rows = [sink.prepare(&by_line(b"{\"n\":-1}")).await.unwrap()];
     let stand = (token, version);
     let done = mysql.commit_with(SPLIT, stand, &snapshot(version), &Delta::new(), false, &rows).await;
     assert_eq!(done.unwrap(), CommitOutcome::Fenced);
@@ -180,7 +184,7 @@ async fn many_results() {
     }
     for what in ["inserted", "updated"] {
         let begin = Instant::now();
-        let rows = sink.prepare(lines.as_bytes()).await.unwrap();
+        let rows = sink.prepare(&by_line(lines.as_ref())).await.unwrap();
         let prepared = begin.elapsed();
         sink.write(&rows).await.unwrap();
         let rate = f64::from(N) / begin.elapsed().as_secs_f64();

@@ -1,5 +1,8 @@
 //! Ownership and commits: who may, in which order, and what is there behind them.
 
+use std::time::{Duration, Instant};
+
+use mysql_async::prelude::Queryable as _;
 use streams_core::protocol::ids::{Split, Stage, Token};
 use streams_core::protocol::instance::Holder;
 use streams_core::protocol::worker::CommitOutcome;
@@ -90,7 +93,36 @@ async fn beats_move_and_versions_do_not() {
     assert_eq!(mysql.heartbeat(&[(SPLIT, token)]).await.unwrap(), 0);
     assert_eq!(moves().await, taken);
 
+    // One that is being committed for long does not make the others look dead.
+    let mut conn = database.conn().await;
+    let sql = "SELECT split FROM streams_split WHERE nonce = ?";
+    let number: Option<u64> = conn.exec_first(sql, (next.nonce,)).await.unwrap();
+    conn.query_drop("START TRANSACTION").await.unwrap();
+    conn.exec_drop("UPDATE streams_split SET clean = 0 WHERE split = ?", (number,)).await.unwrap();
+    let begin = Instant::now();
+    assert_eq!(mysql.heartbeat(&[(SPLIT, next), (other, second)]).await.unwrap(), 1);
+    assert!(begin.elapsed() < Duration::from_secs(1), "{:?}", begin.elapsed());
+    conn.query_drop("ROLLBACK").await.unwrap();
+
     let held = |token, moves| Holder { member: "me".to_owned(), token, moves, clean: false };
-    assert_eq!(mysql.holders().await.unwrap(), [(SPLIT, held(next, taken)), (other, held(second, 2))]);
+    assert_eq!(mysql.holders().await.unwrap(), [(SPLIT, held(next, taken)), (other, held(second, 3))]);
     assert_eq!(mysql.snapshots().await.unwrap(), [(SPLIT, snapshot(1))]);
+}
+
+#[tokio::test]
+async fn reads_see_what_another_instance_has_just_committed() {
+    let database = Database::new("fresh").await;
+    let (one, two) = (database.open().await, database.open().await);
+    for version in 0..5 {
+        let token = take(&one, version).await;
+        // What was read before must not be what is read behind a commit of somebody else's.
+        let before = two.read(SPLIT).await.unwrap();
+        assert_eq!(before.map(|(version, _)| version).unwrap_or(0), version);
+        let delta = one_row(&version.to_be_bytes());
+        let done = one.commit(SPLIT, (token, version), &snapshot(version), &delta, false).await.unwrap();
+        assert_eq!(done, CommitOutcome::Done);
+        assert_eq!(two.read(SPLIT).await.unwrap(), Some((version + 1, snapshot(version))));
+        let page = two.page(SPLIT, token, b"", 10, 1000).await.unwrap().unwrap();
+        assert_eq!(page.rows, [(key(b"k"), version.to_be_bytes().to_vec())]);
+    }
 }

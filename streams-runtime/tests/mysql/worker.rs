@@ -1,13 +1,14 @@
 //! The protocol's own worker on the real store: owner after owner, each taking over from one that still runs, over
-//! a network that loses connections, and in the end every record counted once.
+//! a network that loses connections, and in the end every record counted once and has one result.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use mysql_async::prelude::Queryable as _;
 use streams_core::batch::{Batch, Taken};
-use streams_core::effects::{Effects, Gauges, Reach};
+use streams_core::effects::{Address, Effects, Gauges, OutputBatch, Reach};
 use streams_core::error::StateError;
 use streams_core::machine::Machine;
 use streams_core::protocol::ids::{Incarnation, Split, Stage};
@@ -18,9 +19,10 @@ use streams_core::store::backing::{Backing, Row};
 use streams_core::store::{Delta, Store};
 use streams_runtime::remote::Failure;
 use streams_runtime::remote::mysql::Mysql;
+use streams_runtime::remote::mysql::sink::{Sink, Target};
 
 use super::proxy::{Fault, Proxy};
-use super::{Database, Random, address};
+use super::{Database, Random, address, env};
 
 const SPLIT: Split = Split { stage: Stage(0), queue: 0 };
 const MESSAGES: u64 = 3000;
@@ -33,6 +35,7 @@ struct Counting {
     changed: BTreeSet<Vec<u8>>,
     backing: Option<Box<dyn Backing>>,
     failure: Option<StateError>,
+    results: OutputBatch,
 }
 
 fn number(value: &[u8]) -> u64 {
@@ -77,14 +80,22 @@ impl Machine for Counting {
                     Err(error) => self.failure = Some(error),
                 }
             }
-            *self.counts.entry(word.clone()).or_default() += 1;
+            let count = self.counts.entry(word.clone()).or_default();
+            *count += 1;
+            let text = String::from_utf8_lossy(&word);
+            let result = format!("{{\"at\":{},\"word\":\"{text}\",\"count\":{count}}}", record.offset);
+            self.results.bytes.extend_from_slice(result.as_bytes());
+            self.results.addresses.push(Address { hash: None, key_len: 0, end: self.results.bytes.len() });
             self.changed.insert(word);
         }
         Taken::All
     }
     fn watermark(&mut self, _: usize, _: i64) {}
     fn end(&mut self, _: usize) {}
-    fn drain(&mut self, _: &mut Effects) {}
+    fn drain(&mut self, effects: &mut Effects) {
+        effects.outputs.resize_with(1, OutputBatch::default);
+        std::mem::swap(&mut effects.outputs[0], &mut self.results);
+    }
     fn checkpoint(&mut self, delta: &mut Delta, prefix: &[u8]) -> Result<(), StateError> {
         for word in std::mem::take(&mut self.changed) {
             delta.put(&[prefix, &word].concat(), &self.counts[&word].to_be_bytes());
@@ -113,6 +124,7 @@ struct Seen {
 
 struct Owner {
     mysql: Mysql,
+    sink: Sink,
     proxy: Proxy,
     queue: Arc<Vec<Message>>,
     random: Random,
@@ -135,6 +147,7 @@ impl Owner {
             incarnation: Incarnation(1),
             upstream: Vec::new(),
             targets: Vec::new(),
+            in_commit: BTreeSet::from([0]),
             held: false,
             original: true,
             siblings: BTreeSet::from([0]),
@@ -229,8 +242,15 @@ impl Owner {
                 };
                 tell(Event::Polled(poll));
             }
-            Action::Commit { token, version, snapshot, delta, clean } => {
-                let done = self.mysql.commit(SPLIT, (token, version), &snapshot, &delta, clean).await;
+            Action::Commit { token, version, snapshot, delta, results, clean } => {
+                let results: Vec<&[u8]> = results.iter().map(|result| result.record.as_slice()).collect();
+                let done = match self.sink.prepare(&results).await {
+                    Ok(rows) => {
+                        let stand = (token, version);
+                        self.mysql.commit_with(SPLIT, stand, &snapshot, &delta, clean, &[rows]).await
+                    }
+                    Err(failure) => Err(failure),
+                };
                 // What did not happen is rolled back.
                 let outcome = self.away(done).await.unwrap_or(CommitOutcome::RolledBack);
                 match outcome {
@@ -253,6 +273,9 @@ impl Owner {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn every_record_counts_once_whoever_owns_the_split() {
     let database = Database::new("worker").await;
+    let mut conn = database.conn().await;
+    // Without a key: nothing but the transactions keeps a result from being there twice.
+    conn.query_drop("CREATE TABLE results (at BIGINT, word VARCHAR(20), count BIGINT)").await.unwrap();
     let mut random = Random(42);
     let mut expect: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
     let queue: Vec<Message> = (0..MESSAGES)
@@ -267,9 +290,12 @@ async fn every_record_counts_once_whoever_owns_the_split() {
     for i in 0..=20 {
         let proxy = Proxy::new().await;
         let through = address(&proxy.text(&database.name, "?timeout=5"));
+        let results = proxy.text(&database.name, "?table=results");
+        let results = Target::parse(&results, &env).unwrap();
         let mysql = Mysql::open(&through, "job", &format!("owner-{i}")).await.unwrap();
         let owner = Owner {
             mysql,
+            sink: Sink::open(&results).await.unwrap(),
             proxy,
             queue: Arc::clone(&queue),
             random: Random(1 + i),
@@ -294,6 +320,16 @@ async fn every_record_counts_once_whoever_owns_the_split() {
     let counted: BTreeMap<Vec<u8>, u64> =
         page.rows.iter().map(|(key, value)| (key[5..].to_vec(), number(value))).collect();
     assert!(counted == expect, "the counts differ");
+    // And each has its result once, with the count that a single owner would have seen.
+    let found: Vec<(u64, String, u64)> =
+        conn.query("SELECT at, word, count FROM results ORDER BY at, count").await.unwrap();
+    let mut counts: BTreeMap<&[u8], u64> = BTreeMap::new();
+    let wanted = queue.iter().map(|message| {
+        let count = counts.entry(&message.body).or_default();
+        *count += 1;
+        (message.id, String::from_utf8_lossy(&message.body).into_owned(), *count)
+    });
+    assert!(found.into_iter().eq(wanted), "the results differ");
     let (_, snapshot) = mysql.read(SPLIT).await.unwrap().unwrap();
     assert_eq!((snapshot.offset, snapshot.counters.records_in), (MESSAGES, MESSAGES));
     let count = |of: &AtomicU64| of.load(Ordering::Relaxed);

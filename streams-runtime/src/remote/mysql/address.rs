@@ -137,7 +137,11 @@ impl Address {
                         _ => return Err(format!("`tls={value}` is unknown; write `tls=on` or `tls=off`")),
                     }
                 }
-                "ca" => address.tls = Tls::Authority(PathBuf::from(value)),
+                "ca" => {
+                    std::fs::File::open(&value)
+                        .map_err(|error| format!("`ca={value}` names a file that cannot be read: {error}"))?;
+                    address.tls = Tls::Authority(PathBuf::from(value));
+                }
                 "timeout" => address.timeout = seconds(&value)?,
                 _ => others.push((name.to_owned(), value)),
             }
@@ -246,7 +250,10 @@ mod tests {
         check("mysql://u@[::1]:5/d%62?timeout=3", "mysql://u@[::1]:5/db Off 3s");
         check("mysql://u@h/db?socket=/run/my%20sql", "mysql://u@/run/my sql/db Off 10s");
         check("mysql://u@h:1/db?tls=on", "mysql://u@h:1/db Public 10s");
-        check("mysql://u@h:1/db?ca=/a.pem", "mysql://u@h:1/db Authority(\"/a.pem\") 10s");
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let path = file.path().display();
+        let expect = format!("mysql://u@h:1/db Authority(\"{path}\") 10s");
+        check(&format!("mysql://u@h:1/db?ca={path}"), &expect);
     }
 
     #[test]
@@ -257,6 +264,10 @@ mod tests {
         check("mysql://u@h/", "`mysql://u@h/` names no database; write `mysql://user@host:3306/database`");
         check("mysql://u@h:x/db", "`h:x` is no address of a server; write it as `host:3306`");
         check("mysql://u@h/db?timeout=0", "`timeout=0` is no number of seconds from 1 to 3600");
+        check(
+            "mysql://u@h/db?ca=/nowhere.pem",
+            "`ca=/nowhere.pem` names a file that cannot be read: No such file or directory (os error 2)",
+        );
         check("mysql://u@h/%zz", "`%zz` has a `%` that is no escape; write `%25` for it");
         check(
             "mysql://u@h/db?table=t",

@@ -138,7 +138,7 @@ impl Server {
     ) -> Result<T, Trouble> {
         let trouble = match timeout(limit, asked).await {
             Ok(Ok(answer)) => return Ok(answer),
-            Ok(Err(error)) => trouble::of(&error, &self.place, what),
+            Ok(Err(error)) => trouble::of(&error, &self.address, what),
             Err(_) => Trouble::Lost(format!(
                 "{what} at {}: no answer in {} s; is the server running and reachable?",
                 self.place,

@@ -146,13 +146,13 @@ impl Sink {
         Ok(())
     }
 
-    /// Makes rows of records, one JSON object per line, and the table where it is missing: that cannot be done in
-    /// the middle of a transaction.
+    /// Makes rows of records, each one JSON object, and the table where it is missing: that cannot be done in the
+    /// middle of a transaction.
     ///
     /// # Errors
-    /// When the server is away or refuses, a line is no JSON object, or the table lacks a column for a field.
-    pub async fn prepare(&self, lines: &[u8]) -> Result<SinkRows, Failure> {
-        let records = rows::read(lines).map_err(|text| {
+    /// When the server is away or refuses, a record is no JSON object, or the table lacks a column for a field.
+    pub async fn prepare(&self, records: &[&[u8]]) -> Result<SinkRows, Failure> {
+        let records = rows::read(records).map_err(|text| {
             Failure::Fatal(format!(
                 "a result for table `{}` at {}: {text}",
                 self.target.table, self.target.address

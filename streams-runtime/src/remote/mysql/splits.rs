@@ -6,6 +6,7 @@ use streams_core::protocol::instance::Holder;
 use streams_core::protocol::snapshot::Snapshot;
 
 use super::Mysql;
+use super::rows::list;
 use super::session::Cells;
 use super::trouble::Trouble;
 use crate::remote::Failure;
@@ -129,26 +130,38 @@ impl Mysql {
         all.collect()
     }
 
-    /// Says for all splits of this instance that their owner lives, in one statement; moves their beats and nothing
-    /// else. Those that have another owner by now are left alone: how many are still owned.
+    /// Says for all splits of this instance that their owner lives; moves what [`Holder::moves`] shows and nothing
+    /// else. Those that have another owner by now are left alone, and those that are being committed, which moves
+    /// them too: how many were moved.
     ///
     /// # Errors
-    /// When the server is away or refuses, or one of the splits is being committed for long.
+    /// When the server is away or refuses.
     pub async fn heartbeat(&self, owned: &[(Split, Token)]) -> Result<u64, Failure> {
-        /// How many one statement has.
+        const WHAT: &str = "saying that this instance lives";
+        /// How many one transaction has.
         const AT_ONCE: usize = 64;
-        let mut matched = 0;
+        let mut moved = 0;
         let mut session = self.server.session().await?;
         for some in owned.chunks(AT_ONCE) {
             let each = vec!["(split = ? AND epoch = ? AND nonce = ?)"; some.len()].join(" OR ");
-            let sql = format!("UPDATE streams_split SET beat = beat + 1 WHERE {each}");
+            // One split that is committed for long must not make all others look dead.
+            let free = format!("SELECT split FROM streams_split WHERE {each} FOR UPDATE SKIP LOCKED");
             let values = some
                 .iter()
                 .flat_map(|(split, token)| [self.number(*split), token.epoch, token.nonce].map(Value::from));
-            matched += session.exec("saying that this instance lives", &sql, values.collect()).await?.matched;
+            session.text(WHAT, "START TRANSACTION").await?;
+            let free = session.rows(WHAT, &free, values.collect()).await?;
+            let numbers = free.into_iter().map(|row| Cells::of(row).number().map(Value::from));
+            let numbers = numbers.collect::<Result<Vec<Value>, Trouble>>()?;
+            if !numbers.is_empty() {
+                let each = list("?", numbers.len());
+                let sql = format!("UPDATE streams_split SET beat = beat + 1 WHERE split IN ({each})");
+                moved += session.exec(WHAT, &sql, numbers).await?.matched;
+            }
+            session.text(WHAT, "COMMIT").await?;
         }
         session.done();
-        Ok(matched)
+        Ok(moved)
     }
 
     fn snapshot(&self, split: Split, bytes: &[u8]) -> Result<Snapshot, Failure> {

@@ -5,6 +5,7 @@
 
 use mysql_async::{DriverError, Error, IoError};
 
+use super::address::{Address, Tls};
 use crate::remote::Failure;
 
 /// Why a statement did nothing, or nobody knows what it did.
@@ -29,9 +30,9 @@ impl From<Trouble> for Failure {
     }
 }
 
-/// `what` was done at `place`.
-pub(super) fn of(error: &Error, place: &str, what: &str) -> Trouble {
-    let told = |text: &str| format!("{what} at {place}: {text}");
+/// `what` was done at `address`.
+pub(super) fn of(error: &Error, address: &Address, what: &str) -> Trouble {
+    let told = |text: &str| format!("{what} at {address}: {text}");
     match error {
         Error::Server(error) => {
             let text = format!("error {}, {}", error.code, error.message);
@@ -42,7 +43,9 @@ pub(super) fn of(error: &Error, place: &str, what: &str) -> Trouble {
              or leave out `tls` and `ca`"
         ))),
         // rustls puts its own errors into those of I/O.
-        Error::Io(IoError::Io(error)) if error.kind() == std::io::ErrorKind::InvalidData => {
+        Error::Io(IoError::Io(error))
+            if address.tls != Tls::Off && error.kind() == std::io::ErrorKind::InvalidData =>
+        {
             Trouble::Fatal(told(&format!(
                 "the connection cannot be encrypted: {error}; give the certificate of the server's signer by \
                  `?ca=FILE`"
@@ -66,18 +69,21 @@ pub(super) fn of(error: &Error, place: &str, what: &str) -> Trouble {
 const TOO_LARGE: &str = "a row is larger than the server takes; raise its `max_allowed_packet`";
 
 fn of_server(code: u16, text: &str, told: &dyn Fn(&str) -> String) -> Trouble {
+    let full = || {
+        Trouble::Later(told(&format!("{text}; make space on the server's disk, then it goes on by itself")))
+    };
     let fatal = |remedy: &str| Trouble::Fatal(told(&format!("{text}; {remedy}")));
     match code {
-        // Changed since it was read; a lock that did not come in time; a deadlock.
-        1020 | 1205 | 1213 => Trouble::Conflict(told(text)),
+        // Said by several numbers, depending on which file could not grow.
+        1021 | 1114 => full(),
+        _ if text.contains("No space left on device") => full(),
+        // Changed since it was read; a lock that did not come in time; a deadlock; a table that somebody altered.
+        1020 | 1205 | 1213 | 1412 | 1615 => Trouble::Conflict(told(text)),
         // Being shut down; killed; the network; interrupted.
         1053 | 1158..=1161 | 1152 | 1184 | 1317 | 1927 | 4031 => Trouble::Lost(told(text)),
-        // Too many connections, of all or of this user; out of memory; a node that is not in its cluster; a
-        // statement that ran too long.
-        1040 | 1203 | 1226 | 1037 | 1041 | 1047 | 1969 | 3024 => Trouble::Later(told(text)),
-        1021 | 1114 => Trouble::Later(told(&format!(
-            "{text}; make space on the server's disk, then it goes on by itself"
-        ))),
+        // Too many connections, of all or of this user, or statements; out of memory or of locks; a node that is not
+        // in its cluster; a statement that ran too long.
+        1040 | 1203 | 1226 | 1461 | 1037 | 1041 | 1206 | 1047 | 1969 | 3024 => Trouble::Later(told(text)),
         // A former primary, or a replica that is about to become one.
         1290 | 1836 => Trouble::Later(told(&format!(
             "{text}; it takes no writes now: if it is not about to become the primary, give the primary's address"
@@ -86,7 +92,9 @@ fn of_server(code: u16, text: &str, told: &dyn Fn(&str) -> String) -> Trouble {
             "check the user in the address, and the password in STREAMS_MYSQL_PASSWORD or STREAMS_MYSQL_PASSWORD_FILE",
         ),
         1130 => fatal("allow the user to connect from this host"),
-        1129 => fatal("unblock this host on the server with `FLUSH HOSTS`"),
+        1129 => Trouble::Later(told(&format!(
+            "{text}; unblock this host on the server, then it goes on by itself"
+        ))),
         1049 => fatal("create the database, or give another one in the address"),
         1044 | 1142 | 1143 | 1227 => {
             fatal("grant the user SELECT, INSERT, UPDATE and DELETE on the database")
@@ -102,11 +110,15 @@ fn of_server(code: u16, text: &str, told: &dyn Fn(&str) -> String) -> Trouble {
 mod tests {
     use super::*;
 
+    fn address() -> Address {
+        Address::parse("mysql://u@h:1/db", &|_| None).unwrap()
+    }
+
     #[track_caller]
     fn check(code: u16, expect: fn(String) -> Trouble, text: &str) {
         let message = "as the server says it".to_owned();
         let error = Error::Server(mysql_async::ServerError { code, message, state: String::new() });
-        let trouble = of(&error, "mysql://u@h:1/db", "raising");
+        let trouble = of(&error, &address(), "raising");
         let (Trouble::Conflict(shown) | Trouble::Lost(shown) | Trouble::Later(shown) | Trouble::Fatal(shown)) =
             trouble.clone();
         assert_eq!(trouble, expect(shown.clone()));
@@ -121,6 +133,13 @@ mod tests {
         check(1053, Trouble::Lost, "");
         check(1040, Trouble::Later, "");
         check(1114, Trouble::Later, "make space");
+        let full = Error::Server(mysql_async::ServerError {
+            code: 1030,
+            message: "Got error 28 \"No space left on device\" from storage engine InnoDB".to_owned(),
+            state: String::new(),
+        });
+        let trouble = of(&full, &address(), "committing");
+        assert!(matches!(&trouble, Trouble::Later(text) if text.contains("make space")), "{trouble:?}");
         check(1290, Trouble::Later, "primary");
         check(1045, Trouble::Fatal, "STREAMS_MYSQL_PASSWORD");
         check(1142, Trouble::Fatal, "grant the user");

@@ -71,7 +71,13 @@ pub(super) async fn create(
     let version = texts(session.rows(WHAT, "SELECT CAST(VERSION() AS BINARY)", Vec::new()).await?)?;
     let is_mariadb = version.first().is_some_and(|version| version.contains("mariadb"));
     let sql = statement(target, records, is_mariadb).map_err(|text| target.trouble(&text))?;
-    session.text("creating the table of results", &sql).await
+    match session.text("creating the table of results", &sql).await {
+        Err(Trouble::Fatal(text)) => Err(Trouble::Fatal(format!(
+            "{text}\nlet somebody who may make the table at {}:\n{sql};",
+            target.address
+        ))),
+        other => other,
+    }
 }
 
 fn statement(target: &Target, records: &[Record], is_mariadb: bool) -> Result<String, String> {
@@ -141,7 +147,8 @@ mod tests {
     #[track_caller]
     fn check(options: &str, lines: &str, expect: &str) {
         let target = Target::parse(&format!("mysql://u@h/db?table=t{options}"), &|_| None).unwrap();
-        let records = read(lines.as_bytes()).unwrap();
+        let lines: Vec<&[u8]> = lines.lines().map(str::as_bytes).collect();
+        let records = read(&lines).unwrap();
         assert_eq!(statement(&target, &records, true).unwrap_or_else(|text| text), expect);
     }
 

@@ -1,4 +1,4 @@
-//! Records as rows: JSON objects read, their fields made values, statements of many rows.
+//! Records as rows: JSON objects are read, their fields made values, statements of many rows.
 
 use std::fmt;
 
@@ -153,15 +153,14 @@ pub(super) fn missing<'a>(table: Option<&Table>, records: &'a [Record]) -> Optio
     None
 }
 
-/// Reads records, one JSON object per line.
-pub(super) fn read(lines: &[u8]) -> Result<Vec<Record>, String> {
-    let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    let record = |line: &[u8]| match serde_json::from_slice::<Fields>(line) {
+/// Reads records, each one JSON object.
+pub(super) fn read(records: &[&[u8]]) -> Result<Vec<Record>, String> {
+    let record = |record: &&[u8]| match serde_json::from_slice::<Fields>(record) {
         Ok(Fields(record)) if record.is_empty() => Err("it has no fields, and a row needs some".to_owned()),
         Ok(Fields(record)) => Ok(record),
         Err(error) => Err(format!("it is no JSON object ({error}); give the output port a record type")),
     };
-    lines.map(record).collect()
+    records.iter().map(record).collect()
 }
 
 struct Fields(Record);
@@ -193,8 +192,8 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(lines: &str, expect: &str) {
-        let shown = match read(lines.as_bytes()) {
+    fn check(record: &str, expect: &str) {
+        let shown = match read(&[record.as_bytes()]) {
             Ok(records) => format!("{records:?}"),
             Err(text) => text,
         };
@@ -202,9 +201,12 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_records_whose_fields_keep_their_order() {
-        check("", "[]");
+    fn fields_keep_their_order() {
         check("{\"b\":1,\"a\":null}\n", "[[(\"b\", Number(1)), (\"a\", Null)]]");
+        check(
+            "{\"a\":1}{",
+            "it is no JSON object (trailing characters at line 1 column 8); give the output port a record type",
+        );
         check("{}", "it has no fields, and a row needs some");
         check(
             "[1]",
