@@ -5,7 +5,7 @@
 
 use std::marker::PhantomData;
 
-use crate::aggregate::{Aggregates, Typer};
+use crate::aggregate::{Aggregates, StandsIn, Typer};
 use crate::chain::{Closed, Id, Then};
 use crate::key::{Key, Shuffled};
 use crate::layout::Queue;
@@ -182,7 +182,7 @@ impl<T, K, Tm, W, O, H> Stream<T, K, Tm, W, O, H> {
     }
 
     /// Gathers the records of each key and window into one result: a struct literal (or any expression) whose
-    /// values may be `sum`, `count`, `min`, `max`, `avg`, `acc`, `key()`, `window_start()`, `window_end()`,
+    /// values may be aggregates ([`crate::aggregate`] lists them), `key()`, `window_start()`, `window_end()`,
     /// `fired()` and arithmetic over them.
     #[expect(clippy::needless_pass_by_value, reason = "only the signature is ever used")]
     pub fn aggregate<R>(self, result: R) -> Stream<R, K, Tm>
@@ -285,7 +285,7 @@ pub fn aggregate<T: 'static, K, Tm, W, O, H, A, F, R>(
 where
     W: Windowed,
     K: Keyed,
-    A: Aggregates<T>,
+    A: Aggregates<T> + StandsIn<W>,
     F: Fn(&K, W::Span, A::Out) -> R + Pure,
 {
     let operator = stream.window.aggregate(id, aggregates, finish);
@@ -307,7 +307,7 @@ pub fn aggregate_late<T: 'static, K, Tm, W, O, H, A, F, R>(
 where
     W: Closing,
     K: Keyed,
-    A: Aggregates<T>,
+    A: Aggregates<T> + StandsIn<W>,
     F: Fn(&K, W::Span, A::Out) -> R + Pure,
 {
     let aggregate = stream.window.aggregate(id, aggregates, finish);

@@ -133,8 +133,14 @@ async fn start(
         StopFlag::listen().map_err(|error| Error::state(format!("cannot listen for signals: {error}")))?;
     let membership = Arc::new(membership);
     let known = fleet::Known { stages, row, version };
-    let around =
-        fleet::Around { remote, copy, tables, broker: broker.clone(), membership: Arc::clone(&membership), client };
+    let around = fleet::Around {
+        remote,
+        copy,
+        tables,
+        broker: broker.clone(),
+        membership: Arc::clone(&membership),
+        client,
+    };
     let mut fleet = Fleet::new(job, config, cluster, known, around)?;
     let result = fleet.run(&stop).await;
     *counters = fleet.counters().await;

@@ -50,7 +50,9 @@ impl Direction {
     fn known(self) -> &'static str {
         match self {
             Self::From => "inputs are `file:PATH`, `stdin:` and `topic:NAME`",
-            Self::To => "outputs are `file:PATH`, `print:`, `topic:NAME` and `mysql://USER@HOST/DATABASE?table=NAME`",
+            Self::To => {
+                "outputs are `file:PATH`, `print:`, `topic:NAME` and `mysql://USER@HOST/DATABASE?table=NAME`"
+            }
         }
     }
 }
@@ -128,9 +130,7 @@ impl Url {
                 );
             }
             ("stdin", Direction::To) => {
-                return Err(
-                    format!("nothing can be written to `stdin:`; {}", direction.known()),
-                );
+                return Err(format!("nothing can be written to `stdin:`; {}", direction.known()));
             }
             _ => {
                 let hint = nearest(scheme, direction.schemes().iter().copied())

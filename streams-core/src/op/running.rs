@@ -217,7 +217,7 @@ where
         row.changed = true;
         row.kept.last_ms = row.kept.last_ms.max(record.ts);
         aggregates.add(&mut row.kept.state, &record.val);
-        match aggregates.finish(row.kept.state.clone()) {
+        match aggregates.value(&row.kept.state) {
             Ok(values) => {
                 let window = Window { start: UNTIMED, end: UNTIMED, fired: Fired::Final };
                 let val = (self.finish)(&record.key, window, values);

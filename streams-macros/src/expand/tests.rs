@@ -1,5 +1,6 @@
 //! Snapshots of the expansion: each operator here, whole jobs and errors in `tests/`.
 
+mod accumulators;
 mod errors;
 mod jobs;
 mod joins;

@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Trail, look};
+use crate::event::{Event, Trail, letters, look};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -25,10 +25,10 @@ pub(crate) fn job_000(left: Stream<Event>, right: Stream<Event>) -> (Stream<Even
         .window(hopping(millis(6), millis(1)))
         .aggregate(Event {
             k: min(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: window_end().wrapping_sub(window_start()),
-            u: sum(|r| r.u) / count(),
-            f: max(|r| r.f),
+            s: acc(Trail, |r| r.s.clone()),
+            v: sum(|r| i128::from(r.v) << 63) as i64,
+            u: avg(|r| r.u).to_bits(),
+            f: sum(|r| r.f),
             at: window_start(),
         });
     (s0, s1)
@@ -54,10 +54,10 @@ pub(crate) fn job_001(
         .window(tumbling(millis(60)))
         .aggregate(Event {
             k: (count() % 5) as u8,
-            s: key(),
-            v: max(|r| r.v),
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: sum(|r| r.v),
             u: max(|r| r.u),
-            f: count() as f64,
+            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
             at: min(|r| r.at),
         });
     let s4 = s1
@@ -66,19 +66,19 @@ pub(crate) fn job_001(
         .window(tumbling(millis(9223372036854775807)))
         .aggregate(Event {
             k: (count() % 5) as u8,
-            s: acc(Trail, |r| r.s.clone()),
-            v: max(|r| r.v),
-            u: avg(|r| r.v).to_bits(),
-            f: count() as f64,
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
+            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+            u: count(),
+            f: min(|r| r.f),
             at: min(|r| r.at),
         });
     let s5 = s4.union(s3).filter(|r| r.u % 4 != 0);
     let s6 = s5.window(hopping(millis(10), millis(4))).aggregate(Event {
-        k: sum(|r| r.k % 64),
+        k: min_by(|r| r.f, |r| r.k),
         s: key(),
-        v: min(|r| r.v),
+        v: sum(|r| i128::from(r.v) << 63) as i64,
         u: sum(|r| r.u),
-        f: count() as f64,
+        f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
         at: window_end(),
     });
     let s7 = s0.inspect(look);
@@ -104,11 +104,11 @@ pub(crate) fn job_002(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) })
         .running(ttl(secs(2)))
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: avg(|r| r.v).to_bits(),
-            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+            k: last(|r| r.k),
+            s: acc(Trail, |r| r.s.clone()),
+            v: sum(|r| i128::from(r.v) << 63) as i64,
+            u: sum(|r| r.u) / count(),
+            f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
             at: max(|r| r.at),
         })
         .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r });

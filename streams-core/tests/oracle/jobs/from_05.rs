@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Trail, look};
+use crate::event::{Event, Trail, letters, look};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -51,11 +51,11 @@ pub(crate) fn job_007(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
         .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r })
         .window(hopping(millis(10), millis(3)))
         .aggregate(Event {
-            k: sum(|r| r.k % 64),
-            s: min(|r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: sum(|r| r.u),
-            f: min(|r| r.f),
+            k: min_by(|r| r.f, |r| r.k),
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: window_end().wrapping_sub(window_start()),
+            u: count(),
+            f: count() as f64,
             at: window_start(),
         });
     let s3 = s1
@@ -63,11 +63,11 @@ pub(crate) fn job_007(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
         .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r })
         .window(hopping(millis(6), millis(1)))
         .aggregate(Event {
-            k: min(|r| r.k),
-            s: min(|r| r.s.clone()),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: max(|r| r.u),
-            f: count() as f64,
+            k: first(|r| r.k),
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
+            v: sum(|r| r.v),
+            u: sum(|r| r.u),
+            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
             at: max(|r| r.at),
         });
     (s2, s3)
@@ -77,20 +77,20 @@ pub(crate) fn job_007(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
 pub(crate) fn job_008(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
     let s0 = events.event_time(|r| r.at, out_of_order(millis(5)));
     let s1 = s0.key_by(|r| r.s.clone()).window(tumbling(millis(9223372036854775807))).aggregate(Event {
-        k: sum(|r| r.k % 64),
-        s: max(|r| r.s.clone()),
-        v: sum(|r| r.v),
-        u: sum(|r| r.u),
-        f: min(|r| r.f),
+        k: min_by(|r| r.f, |r| r.k),
+        s: key(),
+        v: max(|r| r.v),
+        u: sum(|r| r.u) / count(),
+        f: last(|r| r.f),
         at: min(|r| r.at),
     });
     let s2 = s1.union(s1);
     let s3 = s2.window(tumbling(millis(1))).aggregate(Event {
-        k: max(|r| r.k),
-        s: key(),
-        v: min(|r| r.v),
-        u: sum(|r| r.u) / count(),
-        f: count() as f64,
+        k: last(|r| r.k),
+        s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
+        v: window_end().wrapping_sub(window_start()),
+        u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
+        f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
         at: max(|r| r.at),
     });
     let s4 = s3.late().map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r });
@@ -109,20 +109,20 @@ pub(crate) fn job_009(events: Stream<Event>) -> Stream<Event> {
         .aggregate(Event {
             k: sum(|r| r.k % 64),
             s: acc(Trail, |r| r.s.clone()),
-            v: min(|r| r.v),
-            u: sum(|r| r.u) / count(),
-            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+            v: key(),
+            u: count_distinct(|r| (r.k, r.s.clone())),
+            f: min(|r| r.f),
             at: max(|r| r.at),
         })
         .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r })
         .key_by(|_| 7u8)
         .window(tumbling(millis(10)))
         .aggregate(Event {
-            k: key(),
-            s: min(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: avg(|r| r.u).to_bits(),
-            f: max(|r| r.f),
+            k: min(|r| r.k),
+            s: max(|r| r.s.clone()),
+            v: min(|r| r.v),
+            u: min(|r| r.u),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
             at: max(|r| r.at),
         });
     let s1 = s0.late();

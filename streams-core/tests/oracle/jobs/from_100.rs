@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Second, Trail, look, pair, refuse_some};
+use crate::event::{Event, Second, letters, look, pair, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -28,10 +28,10 @@ pub(crate) fn job_100(events: Stream<Event>) -> (Stream<Event>, Stream<Event>, S
         .window(tumbling(millis(1)))
         .aggregate(Event {
             k: sum(|r| r.k % 64),
-            s: acc(Trail, |r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: acc(Second, |r| r.u),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+            s: key(),
+            v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+            u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
             at: min(|r| r.at),
         })
         .flat_map(|r| vec![r.clone(), Event { v: r.v.wrapping_neg(), ..r }]);
@@ -43,11 +43,11 @@ pub(crate) fn job_100(events: Stream<Event>) -> (Stream<Event>, Stream<Event>, S
         .filter(|r| r.k != 1);
     let s7 = s4.flat_map(|r| (0..r.k % 3).map(|n| Event { k: n, ..r.clone() }).collect::<Vec<_>>());
     let s8 = s6.try_map(refuse_some).window(tumbling(millis(9223372036854775807))).aggregate(Event {
-        k: min(|r| r.k),
-        s: acc(Trail, |r| r.s.clone()),
-        v: min(|r| r.v),
+        k: first(|r| r.k),
+        s: letters(&collect(9, |r| r.s.clone()).join("/")),
+        v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
         u: min(|r| r.u),
-        f: count() as f64,
+        f: (avg(|r| r.f) * 8.0).floor() / 8.0,
         at: max(|r| r.at),
     });
     (s5, s7, s8)
@@ -75,22 +75,22 @@ pub(crate) fn job_101(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) })
         .window(hopping(millis(100), millis(30)))
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: window_end().wrapping_sub(window_start()),
-            u: min(|r| r.u),
-            f: sum(|r| r.f),
+            k: key(),
+            s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
+            v: sum(|r| r.v),
+            u: acc(Second, |r| r.u),
+            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
             at: max(|r| r.at),
         });
     let s8 = s7
         .key_by(|r| r.k)
         .window(hopping(millis(7), millis(2)))
         .aggregate(Event {
-            k: sum(|r| r.k % 64),
+            k: min_by(|r| r.f, |r| r.k),
             s: max(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: acc(Second, |r| r.u),
-            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+            v: sum(|r| r.v),
+            u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
+            f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
             at: min(|r| r.at),
         })
         .filter(|r| r.u % 4 != 0);
@@ -99,11 +99,11 @@ pub(crate) fn job_101(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .inspect(look)
         .window(tumbling(millis(10)))
         .aggregate(Event {
-            k: key(),
-            s: max(|r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: acc(Second, |r| r.u),
-            f: min(|r| r.f),
+            k: first(|r| r.k),
+            s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
+            v: min(|r| r.v),
+            u: count(),
+            f: last(|r| r.f),
             at: window_end(),
         })
         .flat_map(|r| (0..r.k % 3).map(|n| Event { k: n, ..r.clone() }).collect::<Vec<_>>());
@@ -132,16 +132,16 @@ pub(crate) fn job_102(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
             s: key(),
             v: max(|r| r.v),
             u: avg(|r| r.v).to_bits(),
-            f: min(|r| r.f),
+            f: count() as f64,
             at: window_start(),
         })
         .inspect(look);
     let s6 = s4.key_by(|r| r.s.clone()).window(tumbling(millis(5))).aggregate(Event {
         k: min(|r| r.k),
-        s: min(|r| r.s.clone()),
-        v: sum(|r| r.v),
-        u: sum(|r| r.u),
-        f: count() as f64,
+        s: letters(&collect(9, |r| r.s.clone()).join("/")),
+        v: sum(|r| i128::from(r.v) << 63) as i64,
+        u: sum(|r| r.u) / count(),
+        f: min(|r| r.f),
         at: max(|r| r.at),
     });
     let s7 = s5.union(s6);
@@ -173,11 +173,11 @@ pub(crate) fn job_104(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .flat_map(|r| vec![r.clone(), Event { v: r.v.wrapping_neg(), ..r }])
         .window(hopping(millis(60), millis(60)))
         .aggregate(Event {
-            k: sum(|r| r.k % 64),
-            s: key().1,
-            v: min(|r| r.v),
-            u: max(|r| r.u),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+            k: (count() % 5) as u8,
+            s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
+            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+            u: sum(|r| r.u),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
             at: window_start(),
         });
     s5

@@ -27,10 +27,10 @@ pub(crate) fn job_105(events: Stream<Event>) -> (Stream<Event>, Stream<Event>, S
         .running(forever())
         .aggregate(Event {
             k: sum(|r| r.k % 64),
-            s: max(|r| r.s.clone()),
-            v: key(),
-            u: sum(|r| r.u) / count(),
-            f: min(|r| r.f),
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: max(|r| r.v),
+            u: acc(Second, |r| r.u),
+            f: count() as f64,
             at: min(|r| r.at),
         });
     let s5 = s3
@@ -44,10 +44,10 @@ pub(crate) fn job_105(events: Stream<Event>) -> (Stream<Event>, Stream<Event>, S
         .filter(|r| r.v >= 0)
         .running(forever())
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: min(|r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: min(|r| r.u),
+            k: key(),
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: fold(1i64, |n, r| n.wrapping_mul(31).wrapping_add(r.v)),
+            u: acc(Second, |r| r.u),
             f: (avg(|r| r.f) * 8.0).floor() / 8.0,
             at: max(|r| r.at),
         });
@@ -66,10 +66,10 @@ pub(crate) fn job_106(events: Stream<Event>) -> (Stream<Event>, Stream<Event>, S
         .right_join(s1, hopping(millis(100), millis(30)), |l, r| pair(l, Some(r)))
         .try_map(|r| r.u.checked_add(9).map(|u| Event { u, ..r.clone() }).ok_or("too large".to_owned()));
     let s3 = s2.key_by(|r| r.k).window(tumbling(millis(60))).aggregate(Event {
-        k: sum(|r| r.k % 64),
+        k: (count() % 5) as u8,
         s: min(|r| r.s.clone()),
-        v: max(|r| r.v),
-        u: sum(|r| r.u),
+        v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+        u: max(|r| r.u),
         f: (avg(|r| r.f) * 8.0).floor() / 8.0,
         at: window_start(),
     });
@@ -80,10 +80,10 @@ pub(crate) fn job_106(events: Stream<Event>) -> (Stream<Event>, Stream<Event>, S
     let s6 = s3.inspect(look);
     let s7 =
         s4.key_by(|r| r.k).filter(|r| r.k != 1).window(hopping(millis(10), millis(5))).aggregate(Event {
-            k: min(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: avg(|r| r.u).to_bits(),
+            k: first(|r| r.k),
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: sum(|r| r.v),
+            u: sum(|r| r.u) / count(),
             f: sum(|r| r.f),
             at: min(|r| r.at),
         });
@@ -93,8 +93,8 @@ pub(crate) fn job_106(events: Stream<Event>) -> (Stream<Event>, Stream<Event>, S
         .window(hopping(millis(6), millis(1)))
         .aggregate(Event {
             k: key(),
-            s: max(|r| r.s.clone()),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+            s: min(|r| r.s.clone()),
+            v: sum(|r| r.v),
             u: sum(|r| r.u),
             f: min(|r| r.f),
             at: window_end(),
@@ -102,11 +102,11 @@ pub(crate) fn job_106(events: Stream<Event>) -> (Stream<Event>, Stream<Event>, S
         .inspect(look);
     let s9 = s7.union(s8).filter(|r| r.u % 4 != 0);
     let s10 = s6.running(ttl(millis(0))).aggregate(Event {
-        k: max(|r| r.k),
-        s: acc(Trail, |r| r.s.clone()),
-        v: sum(|r| r.v),
-        u: count(),
-        f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+        k: key(),
+        s: min(|r| r.s.clone()),
+        v: max(|r| r.v),
+        u: approx_count_distinct(|r| r.u % 7),
+        f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
         at: min(|r| r.at),
     });
     (s5, s9, s10)
@@ -131,11 +131,11 @@ pub(crate) fn job_107(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .filter(|r| r.k != 1)
         .window(hopping(millis(60), millis(60)))
         .aggregate(Event {
-            k: min(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: acc(Second, |r| r.u),
-            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+            k: (count() % 5) as u8,
+            s: min(|r| r.s.clone()),
+            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+            u: avg(|r| r.v).to_bits(),
+            f: count() as f64,
             at: min(|r| r.at),
         });
     s4
@@ -154,11 +154,11 @@ pub(crate) fn job_108(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .map(|r| Event { v: r.v.wrapping_mul(3), ..r })
         .running(ttl(millis(100)))
         .aggregate(Event {
-            k: (count() % 5) as u8,
+            k: last(|r| r.k),
             s: acc(Trail, |r| r.s.clone()),
-            v: max(|r| r.v),
-            u: avg(|r| r.v).to_bits(),
-            f: min(|r| r.f),
+            v: sum(|r| r.v),
+            u: sum(|r| r.u) / count(),
+            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
             at: min(|r| r.at),
         });
     s4
@@ -182,21 +182,21 @@ pub(crate) fn job_109(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .try_map(|r| r.u.checked_add(9).map(|u| Event { u, ..r.clone() }).ok_or("too large".to_owned()))
         .window(tumbling(millis(60)))
         .aggregate(Event {
-            k: min(|r| r.k),
+            k: first(|r| r.k),
             s: max(|r| r.s.clone()),
-            v: window_end().wrapping_sub(window_start()),
-            u: max(|r| r.u),
-            f: sum(|r| r.f),
+            v: sum(|r| i128::from(r.v) << 63) as i64,
+            u: min(|r| r.u),
+            f: max(|r| r.f),
             at: max(|r| r.at),
         })
         .key_by(|r| (r.k % 2, r.s.clone()))
         .flat_map(|r| (0..r.k % 3).map(|n| Event { k: n, ..r.clone() }).collect::<Vec<_>>())
         .window(tumbling(millis(9223372036854775807)))
         .aggregate(Event {
-            k: key().0,
-            s: min(|r| r.s.clone()),
-            v: min(|r| r.v),
-            u: min(|r| r.u),
+            k: (count() % 5) as u8,
+            s: acc(Trail, |r| r.s.clone()),
+            v: sum(|r| i128::from(r.v) << 63) as i64,
+            u: count(),
             f: max(|r| r.f),
             at: max(|r| r.at),
         });

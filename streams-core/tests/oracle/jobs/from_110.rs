@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Second, Trail, change, look, pair};
+use crate::event::{Event, Second, Trail, change, letters, look, pair};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -34,10 +34,10 @@ pub(crate) fn job_110(left: Stream<Event>, right: Stream<Event>) -> (Stream<Even
     let s9 = s3.union(s3);
     let s10 =
         s9.key_by(|r| (r.k % 2, r.s.clone())).filter(|r| r.u % 4 != 0).running(forever()).aggregate(Event {
-            k: (count() % 5) as u8,
+            k: min(|r| r.k),
             s: min(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: sum(|r| r.u) / count(),
+            v: min(|r| r.v),
+            u: sum(|r| r.u),
             f: (avg(|r| r.k) * 8.0).floor() / 8.0,
             at: max(|r| r.at),
         });
@@ -59,11 +59,11 @@ pub(crate) fn job_111(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r })
         .window(hopping(millis(10), millis(3)))
         .aggregate(Event {
-            k: (count() % 5) as u8,
-            s: max(|r| r.s.clone()),
-            v: key(),
-            u: avg(|r| r.u).to_bits(),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+            k: reduce(|r| r.k, |a, b| a ^ b),
+            s: acc(Trail, |r| r.s.clone()),
+            v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+            u: max(|r| r.u),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
             at: max(|r| r.at),
         })
         .flat_map(|r| vec![r.clone(), Event { v: r.v.wrapping_neg(), ..r }]);
@@ -71,20 +71,20 @@ pub(crate) fn job_111(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .key_by(|r| r.v.rem_euclid(5) - 2)
         .window(tumbling(secs(1)))
         .aggregate(Event {
-            k: min(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: min(|r| r.v),
-            u: acc(Second, |r| r.u),
-            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+            k: first(|r| r.k),
+            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+            v: sum(|r| r.v),
+            u: avg(|r| r.v).to_bits(),
+            f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
             at: window_start(),
         })
         .try_map(|r| r.u.checked_add(9).map(|u| Event { u, ..r.clone() }).ok_or("too large".to_owned()));
     let s7 = s5.union(s6).filter(|r| r.v >= 0).window(tumbling(millis(1))).aggregate(Event {
         k: sum(|r| r.k % 64),
-        s: acc(Trail, |r| r.s.clone()),
+        s: max(|r| r.s.clone()),
         v: key(),
-        u: count(),
-        f: max(|r| r.f),
+        u: avg(|r| r.v).to_bits(),
+        f: top_k(2, |r| r.f).first().copied().unwrap_or(0.0),
         at: max(|r| r.at),
     });
     s7
@@ -99,11 +99,11 @@ pub(crate) fn job_112(left: Stream<Event>, right: Stream<Event>) -> (Stream<Even
         .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) })
         .window(hopping(millis(10), millis(4)))
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: min(|r| r.s.clone()),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+            k: last(|r| r.k),
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
             u: min(|r| r.u),
-            f: max(|r| r.f),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
             at: max(|r| r.at),
         })
         .flat_map(|r| (0..r.k % 3).map(|n| Event { k: n, ..r.clone() }).collect::<Vec<_>>());
@@ -122,11 +122,11 @@ pub(crate) fn job_112(left: Stream<Event>, right: Stream<Event>) -> (Stream<Even
         .filter(|r| r.v >= 0)
         .window(hopping(millis(6), millis(1)))
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: min(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: max(|r| r.u),
-            f: count() as f64,
+            k: sum(|r| r.k % 64),
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: min(|r| r.v),
+            u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
+            f: last(|r| r.f),
             at: max(|r| r.at),
         });
     (s8, s0)
@@ -146,11 +146,11 @@ pub(crate) fn job_113(events: Stream<Event>) -> Stream<Event> {
         .filter_map(|r| r.v.checked_add(1).map(|v| Event { v, ..r }))
         .running(ttl(secs(2)))
         .aggregate(Event {
-            k: sum(|r| r.k % 64),
-            s: min(|r| r.s.clone()),
-            v: key(),
-            u: sum(|r| r.u),
-            f: min(|r| r.f),
+            k: min_by(|r| r.f, |r| r.k),
+            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+            v: max(|r| r.v),
+            u: min(|r| r.u),
+            f: count() as f64,
             at: max(|r| r.at),
         });
     let s4 = s3
@@ -158,11 +158,11 @@ pub(crate) fn job_113(events: Stream<Event>) -> Stream<Event> {
         .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r })
         .window(tumbling(millis(9223372036854775807)))
         .aggregate(Event {
-            k: sum(|r| r.k % 64),
-            s: max(|r| r.s.clone()),
-            v: min(|r| r.v),
-            u: min(|r| r.u),
-            f: sum(|r| r.f),
+            k: max(|r| r.k),
+            s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
+            v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+            u: acc(Second, |r| r.u),
+            f: top_k(2, |r| r.f).first().copied().unwrap_or(0.0),
             at: window_end(),
         });
     s4
@@ -188,19 +188,19 @@ pub(crate) fn job_114(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .aggregate(Event {
             k: (count() % 5) as u8,
             s: max(|r| r.s.clone()),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+            v: fold(1i64, |n, r| n.wrapping_mul(31).wrapping_add(r.v)),
             u: count(),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+            f: sum(|r| r.f),
             at: max(|r| r.at),
         })
         .key_by(|r| r.v.rem_euclid(5) - 2)
         .filter(|r| r.k != 1)
         .window(hopping(millis(100), millis(30)))
         .aggregate(Event {
-            k: min(|r| r.k),
-            s: max(|r| r.s.clone()),
+            k: first(|r| r.k),
+            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
             v: min(|r| r.v),
-            u: min(|r| r.u),
+            u: sum(|r| r.u) / count(),
             f: max(|r| r.f),
             at: max(|r| r.at),
         });

@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Second, Trail, change, look, pair, refuse_some};
+use crate::event::{Event, change, letters, look, pair, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -35,11 +35,11 @@ pub(crate) fn job_115(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .key_by(|r| r.k)
         .running(ttl(millis(100)))
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: acc(Trail, |r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: max(|r| r.u),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+            k: key(),
+            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+            v: max(|r| r.v),
+            u: sum(|r| r.u) / count(),
+            f: max(|r| r.f),
             at: max(|r| r.at),
         });
     s8
@@ -53,36 +53,36 @@ pub(crate) fn job_116(events: Stream<Event>) -> Stream<Event> {
         .join(s1, tumbling(millis(60)), |l, r| pair(Some(l), Some(r)))
         .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r });
     let s3 = s2.key_by(|r| r.k).window(hopping(millis(10), millis(5))).aggregate(Event {
-        k: sum(|r| r.k % 64),
-        s: max(|r| r.s.clone()),
-        v: window_end().wrapping_sub(window_start()),
-        u: sum(|r| r.u) / count(),
-        f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+        k: (count() % 5) as u8,
+        s: min(|r| r.s.clone()),
+        v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+        u: sum(|r| r.u),
+        f: last(|r| r.f),
         at: max(|r| r.at),
     });
     let s4 = s3.key_by(|r| r.k).window(tumbling(millis(10))).aggregate(Event {
-        k: max(|r| r.k),
-        s: max(|r| r.s.clone()),
-        v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-        u: sum(|r| r.u) / count(),
-        f: max(|r| r.f),
+        k: key(),
+        s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
+        v: max(|r| r.v),
+        u: sum(|r| r.u),
+        f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
         at: window_end(),
     });
     let s5 = s3.key_by(|r| r.k).filter(|r| r.k != 1).window(tumbling(millis(60))).aggregate(Event {
-        k: sum(|r| r.k % 64),
-        s: max(|r| r.s.clone()),
-        v: min(|r| r.v),
-        u: avg(|r| r.u).to_bits(),
-        f: count() as f64,
+        k: last(|r| r.k),
+        s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+        v: max(|r| r.v),
+        u: count_distinct(|r| (r.k, r.s.clone())),
+        f: last(|r| r.f),
         at: window_end(),
     });
     let s6 = s5.union(s4).flat_map(|r| vec![r.clone(), Event { v: r.v.wrapping_neg(), ..r }]);
     let s7 = s6.key_by(|r| r.v.rem_euclid(5) - 2).running(forever()).aggregate(Event {
-        k: min(|r| r.k),
-        s: min(|r| r.s.clone()),
+        k: first(|r| r.k),
+        s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
         v: key(),
-        u: acc(Second, |r| r.u),
-        f: sum(|r| r.f),
+        u: sum(|r| r.u),
+        f: max(|r| r.f),
         at: min(|r| r.at),
     });
     s7
@@ -119,11 +119,11 @@ pub(crate) fn job_117(
         .filter_map(|r| r.v.checked_add(1).map(|v| Event { v, ..r }))
         .window(tumbling(millis(10)))
         .aggregate(Event {
-            k: min(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: avg(|r| r.v).to_bits(),
-            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+            k: first(|r| r.k),
+            s: key(),
+            v: min(|r| r.v),
+            u: count_distinct(|r| (r.k, r.s.clone())),
+            f: last(|r| r.f),
             at: min(|r| r.at),
         })
         .filter_map(|r| r.v.checked_add(1).map(|v| Event { v, ..r }));
@@ -144,11 +144,11 @@ pub(crate) fn job_118(events: Stream<Event>) -> Stream<Event> {
         .flat_map(|r| (0..r.k % 3).map(|n| Event { k: n, ..r.clone() }).collect::<Vec<_>>())
         .window(tumbling(millis(60)))
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: acc(Trail, |r| r.s.clone()),
-            v: window_end().wrapping_sub(window_start()),
-            u: min(|r| r.u),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+            k: min_by(|r| r.f, |r| r.k),
+            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+            v: max(|r| r.v),
+            u: count(),
+            f: max(|r| r.f),
             at: window_end(),
         })
         .map(|r| Event { k: r.k.wrapping_add(1), ..r });
@@ -168,11 +168,11 @@ pub(crate) fn job_119(left: Stream<Event>, right: Stream<Event>) -> (Stream<Even
     let s3 = s0.key_by(|r| r.k);
     let s4 = s2.full_join(s3, tumbling(millis(10)), pair);
     let s5 = s4.key_by(|r| r.k).window(hopping(millis(10), millis(3))).aggregate(Event {
-        k: (count() % 5) as u8,
-        s: max(|r| r.s.clone()),
-        v: window_end().wrapping_sub(window_start()),
-        u: avg(|r| r.u).to_bits(),
-        f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+        k: first(|r| r.k),
+        s: letters(&collect(9, |r| r.s.clone()).join("/")),
+        v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+        u: count_distinct(|r| (r.k, r.s.clone())),
+        f: max(|r| r.f),
         at: max(|r| r.at),
     });
     let s6 = s5
@@ -181,10 +181,10 @@ pub(crate) fn job_119(left: Stream<Event>, right: Stream<Event>) -> (Stream<Even
         .window(hopping(millis(10), millis(3)))
         .aggregate(Event {
             k: (count() % 5) as u8,
-            s: max(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: count(),
-            f: min(|r| r.f),
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: min(|r| r.v),
+            u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
+            f: last(|r| r.f),
             at: max(|r| r.at),
         })
         .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r });

@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Second, Trail, look, pair, refuse_some};
+use crate::event::{Event, letters, look, pair, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -33,31 +33,31 @@ pub(crate) fn job_120(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .window(tumbling(millis(1)))
         .aggregate(Event {
             k: min(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: window_end().wrapping_sub(window_start()),
-            u: acc(Second, |r| r.u),
-            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+            s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
+            v: min(|r| r.v),
+            u: sum(|r| r.u) / count(),
+            f: count() as f64,
             at: window_start(),
         })
         .key_by(|r| r.v.rem_euclid(5) - 2)
         .window(tumbling(millis(1)))
         .aggregate(Event {
             k: min(|r| r.k),
-            s: min(|r| r.s.clone()),
+            s: max(|r| r.s.clone()),
             v: sum(|r| r.v),
-            u: avg(|r| r.v).to_bits(),
-            f: max(|r| r.f),
+            u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
+            f: top_k(2, |r| r.f).first().copied().unwrap_or(0.0),
             at: window_end(),
         })
         .key_by(|_| 7u8)
         .map(|r| Event { v: r.v.wrapping_mul(3), ..r })
         .window(hopping(millis(10), millis(5)))
         .aggregate(Event {
-            k: (count() % 5) as u8,
-            s: max(|r| r.s.clone()),
-            v: min(|r| r.v),
-            u: acc(Second, |r| r.u),
-            f: min(|r| r.f),
+            k: min(|r| r.k),
+            s: min(|r| r.s.clone()),
+            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+            u: sum(|r| r.u),
+            f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
             at: window_end(),
         });
     s4
@@ -88,11 +88,11 @@ pub(crate) fn job_121(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
     let s8 = s6.right_join(s7, hopping(millis(10), millis(4)), |l, r| pair(l, Some(r)));
     let s9 =
         s8.key_by(|r| r.v.rem_euclid(5) - 2).window(tumbling(millis(9223372036854775807))).aggregate(Event {
-            k: (count() % 5) as u8,
-            s: acc(Trail, |r| r.s.clone()),
-            v: max(|r| r.v),
-            u: sum(|r| r.u) / count(),
-            f: max(|r| r.f),
+            k: reduce(|r| r.k, |a, b| a ^ b),
+            s: min(|r| r.s.clone()),
+            v: key(),
+            u: count(),
+            f: top_k(2, |r| r.f).first().copied().unwrap_or(0.0),
             at: min(|r| r.at),
         });
     s9
@@ -113,10 +113,10 @@ pub(crate) fn job_122(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .flat_map(|r| (0..r.k % 3).map(|n| Event { k: n, ..r.clone() }).collect::<Vec<_>>())
         .running(forever())
         .aggregate(Event {
-            k: (count() % 5) as u8,
+            k: reduce(|r| r.k, |a, b| a ^ b),
             s: min(|r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: max(|r| r.u),
+            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+            u: count_distinct(|r| (r.k, r.s.clone())),
             f: count() as f64,
             at: min(|r| r.at),
         })
@@ -124,10 +124,10 @@ pub(crate) fn job_122(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .window(hopping(millis(10), millis(3)))
         .aggregate(Event {
             k: min(|r| r.k),
-            s: key(),
-            v: sum(|r| r.v),
-            u: sum(|r| r.u),
-            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+            s: min(|r| r.s.clone()),
+            v: min(|r| r.v),
+            u: min(|r| r.u),
+            f: min(|r| r.f),
             at: min(|r| r.at),
         })
         .filter(|r| r.k != 1);
@@ -165,11 +165,11 @@ pub(crate) fn job_124(events: Stream<Event>) -> Stream<Event> {
         .join(s2, within(millis(5), millis(9223372036854775807)), |l, r| pair(Some(l), Some(r)))
         .map(|r| Event { k: r.k.wrapping_add(1), ..r });
     let s4 = s3.key_by(|r| r.v.rem_euclid(5) - 2).running(ttl(millis(100))).aggregate(Event {
-        k: (count() % 5) as u8,
-        s: acc(Trail, |r| r.s.clone()),
-        v: min(|r| r.v),
-        u: avg(|r| r.v).to_bits(),
-        f: count() as f64,
+        k: reduce(|r| r.k, |a, b| a ^ b),
+        s: min(|r| r.s.clone()),
+        v: fold(1i64, |n, r| n.wrapping_mul(31).wrapping_add(r.v)),
+        u: approx_count_distinct(|r| r.u % 7),
+        f: last(|r| r.f),
         at: min(|r| r.at),
     });
     s4

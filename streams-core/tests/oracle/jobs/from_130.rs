@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Trail, change, look, pair, refuse_some};
+use crate::event::{Event, change, letters, look, pair, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -34,20 +34,20 @@ pub(crate) fn job_130(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .key_by(|r| r.s.clone())
         .window(tumbling(millis(1)))
         .aggregate(Event {
-            k: min(|r| r.k),
+            k: first(|r| r.k),
             s: key(),
-            v: max(|r| r.v),
-            u: sum(|r| r.u),
+            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+            u: min(|r| r.u),
             f: max(|r| r.f),
             at: max(|r| r.at),
         })
         .try_map(refuse_some);
     let s6 = s4.key_by(|r| r.s.clone()).filter(|r| r.v >= 0).window(tumbling(secs(1))).aggregate(Event {
-        k: max(|r| r.k),
-        s: acc(Trail, |r| r.s.clone()),
-        v: max(|r| r.v),
-        u: sum(|r| r.u) / count(),
-        f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+        k: last(|r| r.k),
+        s: letters(&collect(9, |r| r.s.clone()).join("/")),
+        v: sum(|r| r.v),
+        u: max(|r| r.u),
+        f: sum(|r| r.f),
         at: window_end(),
     });
     let s7 = s6.union(s5);
@@ -73,11 +73,11 @@ pub(crate) fn job_131(left: Stream<Event>, right: Stream<Event>) -> (Stream<Even
         .inspect(look)
         .running(ttl(millis(10)))
         .aggregate(Event {
-            k: key().0,
-            s: acc(Trail, |r| r.s.clone()),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: sum(|r| r.u) / count(),
-            f: min(|r| r.f),
+            k: last(|r| r.k),
+            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+            v: fold(1i64, |n, r| n.wrapping_mul(31).wrapping_add(r.v)),
+            u: avg(|r| r.u).to_bits(),
+            f: count() as f64,
             at: min(|r| r.at),
         });
     let s7 = s5.union(s4);
@@ -99,11 +99,11 @@ pub(crate) fn job_132(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .filter(|r| r.k != 1)
         .window(tumbling(millis(5)))
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: min(|r| r.s.clone()),
-            v: window_end().wrapping_sub(window_start()),
-            u: sum(|r| r.u),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+            k: last(|r| r.k),
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: fold(1i64, |n, r| n.wrapping_mul(31).wrapping_add(r.v)),
+            u: count_distinct(|r| (r.k, r.s.clone())),
+            f: max(|r| r.f),
             at: max(|r| r.at),
         });
     s3
@@ -138,9 +138,9 @@ pub(crate) fn job_134(events: Stream<Event>) -> Stream<Event> {
         .window(tumbling(secs(1)))
         .aggregate(Event {
             k: min(|r| r.k),
-            s: acc(Trail, |r| r.s.clone()),
-            v: max(|r| r.v),
-            u: sum(|r| r.u),
+            s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
+            v: key(),
+            u: avg(|r| r.u).to_bits(),
             f: (avg(|r| r.k) * 8.0).floor() / 8.0,
             at: min(|r| r.at),
         });

@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Second, refuse_some};
+use crate::event::{Event, Trail, letters, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -24,11 +24,11 @@ pub(crate) fn job_025(events: Stream<Event>) -> Stream<Event> {
         .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) })
         .running(forever())
         .aggregate(Event {
-            k: (count() % 5) as u8,
-            s: key().1,
-            v: sum(|r| r.v),
-            u: max(|r| r.u),
-            f: sum(|r| r.f),
+            k: key().0,
+            s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
+            v: max(|r| r.v),
+            u: count_distinct(|r| (r.k, r.s.clone())),
+            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
             at: min(|r| r.at),
         });
     s1
@@ -43,11 +43,11 @@ pub(crate) fn job_026(events: Stream<Event>) -> Stream<Event> {
         .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r })
         .window(hopping(millis(7), millis(2)))
         .aggregate(Event {
-            k: sum(|r| r.k % 64),
-            s: max(|r| r.s.clone()),
-            v: min(|r| r.v),
-            u: acc(Second, |r| r.u),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+            k: min_by(|r| r.f, |r| r.k),
+            s: min(|r| r.s.clone()),
+            v: sum(|r| r.v),
+            u: avg(|r| r.u).to_bits(),
+            f: top_k(2, |r| r.f).first().copied().unwrap_or(0.0),
             at: max(|r| r.at),
         })
         .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r });
@@ -76,10 +76,10 @@ pub(crate) fn job_028(events: Stream<Event>) -> Stream<Event> {
         .window(tumbling(millis(60)))
         .aggregate(Event {
             k: max(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: min(|r| r.v),
-            u: sum(|r| r.u) / count(),
-            f: sum(|r| r.f),
+            s: acc(Trail, |r| r.s.clone()),
+            v: key(),
+            u: avg(|r| r.u).to_bits(),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
             at: window_start(),
         });
     s0
@@ -99,8 +99,8 @@ pub(crate) fn job_029(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
             k: max(|r| r.k),
             s: min(|r| r.s.clone()),
             v: key(),
-            u: acc(Second, |r| r.u),
-            f: count() as f64,
+            u: sum(|r| r.u),
+            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
             at: window_end(),
         });
     let s2 = s1.late();

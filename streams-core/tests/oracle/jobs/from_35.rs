@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Second, Trail, look, refuse_some};
+use crate::event::{Event, Second, Trail, letters, look, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -23,10 +23,10 @@ pub(crate) fn job_035(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
         .window(tumbling(millis(10)))
         .aggregate(Event {
             k: min(|r| r.k),
-            s: acc(Trail, |r| r.s.clone()),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: min(|r| r.u),
-            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
+            v: window_end().wrapping_sub(window_start()),
+            u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
+            f: min(|r| r.f),
             at: window_end(),
         });
     let s1 = s0.late().filter(|r| r.v >= 0);
@@ -35,11 +35,11 @@ pub(crate) fn job_035(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
         .inspect(look)
         .window(hopping(millis(10), millis(5)))
         .aggregate(Event {
-            k: min(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: sum(|r| r.u),
-            f: min(|r| r.f),
+            k: max(|r| r.k),
+            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+            v: window_end().wrapping_sub(window_start()),
+            u: min(|r| r.u),
+            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
             at: min(|r| r.at),
         })
         .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) });
@@ -48,10 +48,10 @@ pub(crate) fn job_035(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
         .flat_map(|r| vec![r.clone(), Event { v: r.v.wrapping_neg(), ..r }])
         .window(tumbling(millis(60)))
         .aggregate(Event {
-            k: min(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: acc(Second, |r| r.u),
+            k: min_by(|r| r.f, |r| r.k),
+            s: acc(Trail, |r| r.s.clone()),
+            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+            u: avg(|r| r.v).to_bits(),
             f: max(|r| r.f),
             at: min(|r| r.at),
         });
@@ -71,21 +71,21 @@ pub(crate) fn job_036(events: Stream<Event>) -> Stream<Event> {
         .filter(|r| r.k != 1)
         .window(hopping(millis(60), millis(60)))
         .aggregate(Event {
-            k: (count() % 5) as u8,
-            s: min(|r| r.s.clone()),
-            v: min(|r| r.v),
+            k: reduce(|r| r.k, |a, b| a ^ b),
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
+            v: window_end().wrapping_sub(window_start()),
             u: acc(Second, |r| r.u),
-            f: max(|r| r.f),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
             at: window_end(),
         })
         .filter_map(|r| r.v.checked_add(1).map(|v| Event { v, ..r }));
     let s2 =
         s0.key_by(|_| 7u8).filter(|r| r.u % 4 != 0).window(hopping(millis(7), millis(2))).aggregate(Event {
-            k: (count() % 5) as u8,
-            s: max(|r| r.s.clone()),
-            v: min(|r| r.v),
-            u: avg(|r| r.v).to_bits(),
-            f: count() as f64,
+            k: min(|r| r.k),
+            s: min(|r| r.s.clone()),
+            v: max(|r| r.v),
+            u: count_distinct(|r| (r.k, r.s.clone())),
+            f: last(|r| r.f),
             at: window_end(),
         });
     let s3 = s2.union(s1).filter(|r| r.u % 4 != 0);
@@ -94,20 +94,20 @@ pub(crate) fn job_036(events: Stream<Event>) -> Stream<Event> {
         .key_by(|_| 7u8)
         .window(hopping(millis(10), millis(5)))
         .aggregate(Event {
-            k: min(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: count(),
+            k: first(|r| r.k),
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+            u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
             f: (avg(|r| r.k) * 8.0).floor() / 8.0,
             at: window_start(),
         })
         .filter(|r| r.k != 1);
     let s6 = s4.key_by(|_| 7u8).window(hopping(millis(100), millis(30))).aggregate(Event {
-        k: min(|r| r.k),
-        s: max(|r| r.s.clone()),
-        v: window_end().wrapping_sub(window_start()),
-        u: max(|r| r.u),
-        f: sum(|r| r.f),
+        k: reduce(|r| r.k, |a, b| a ^ b),
+        s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+        v: max(|r| r.v),
+        u: approx_count_distinct(|r| r.u % 7),
+        f: max(|r| r.f),
         at: window_start(),
     });
     let s7 = s5.union(s6).filter(|r| r.u % 4 != 0);
@@ -122,11 +122,11 @@ pub(crate) fn job_037(events: Stream<Event>) -> Stream<Event> {
         .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r })
         .inspect(look);
     let s1 = s0.key_by(|_| 7u8).running(ttl(secs(2))).aggregate(Event {
-        k: sum(|r| r.k % 64),
+        k: key(),
         s: min(|r| r.s.clone()),
         v: max(|r| r.v),
         u: avg(|r| r.u).to_bits(),
-        f: min(|r| r.f),
+        f: count() as f64,
         at: min(|r| r.at),
     });
     s1
@@ -152,11 +152,11 @@ pub(crate) fn job_039(events: Stream<Event>) -> Stream<Event> {
         .filter(|r| r.k != 1);
     let s2 =
         s0.union(s1).key_by(|_| 7u8).filter(|r| r.u % 4 != 0).window(tumbling(millis(60))).aggregate(Event {
-            k: sum(|r| r.k % 64),
-            s: min(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: count(),
-            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+            k: key(),
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
+            v: sum(|r| r.v),
+            u: min(|r| r.u),
+            f: count() as f64,
             at: window_end(),
         });
     s2

@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Trail, look};
+use crate::event::{Event, Second, Trail, letters, look};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -25,11 +25,11 @@ pub(crate) fn job_040(left: Stream<Event>, right: Stream<Event>) -> (Stream<Even
         .key_by(|_| 7u8)
         .window(tumbling(secs(1)))
         .aggregate(Event {
-            k: key(),
-            s: max(|r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: sum(|r| r.u) / count(),
-            f: max(|r| r.f),
+            k: first(|r| r.k),
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
+            v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+            u: count(),
+            f: top_k(2, |r| r.f).first().copied().unwrap_or(0.0),
             at: max(|r| r.at),
         })
         .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) });
@@ -38,11 +38,11 @@ pub(crate) fn job_040(left: Stream<Event>, right: Stream<Event>) -> (Stream<Even
         .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) })
         .window(tumbling(millis(1)))
         .aggregate(Event {
-            k: key(),
+            k: sum(|r| r.k % 64),
             s: max(|r| r.s.clone()),
             v: max(|r| r.v),
-            u: sum(|r| r.u) / count(),
-            f: count() as f64,
+            u: count(),
+            f: min(|r| r.f),
             at: window_end(),
         })
         .filter_map(|r| r.v.checked_add(1).map(|v| Event { v, ..r }));
@@ -54,10 +54,10 @@ pub(crate) fn job_040(left: Stream<Event>, right: Stream<Event>) -> (Stream<Even
         .running(ttl(secs(2)))
         .aggregate(Event {
             k: key().0,
-            s: max(|r| r.s.clone()),
+            s: key().1,
             v: min(|r| r.v),
-            u: avg(|r| r.u).to_bits(),
-            f: max(|r| r.f),
+            u: avg(|r| r.v).to_bits(),
+            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
             at: max(|r| r.at),
         });
     (s3, s6)
@@ -79,11 +79,11 @@ pub(crate) fn job_041(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .inspect(look)
         .window(hopping(millis(10), millis(4)))
         .aggregate(Event {
-            k: key(),
-            s: min(|r| r.s.clone()),
-            v: window_end().wrapping_sub(window_start()),
+            k: min(|r| r.k),
+            s: acc(Trail, |r| r.s.clone()),
+            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
             u: count(),
-            f: count() as f64,
+            f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
             at: window_start(),
         });
     s3
@@ -100,10 +100,10 @@ pub(crate) fn job_042(left: Stream<Event>, right: Stream<Event>) -> (Stream<Even
         .window(tumbling(secs(1)))
         .aggregate(Event {
             k: min(|r| r.k),
-            s: acc(Trail, |r| r.s.clone()),
-            v: max(|r| r.v),
-            u: sum(|r| r.u) / count(),
-            f: min(|r| r.f),
+            s: key(),
+            v: sum(|r| i128::from(r.v) << 63) as i64,
+            u: min(|r| r.u),
+            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
             at: window_start(),
         });
     let s1 = right
@@ -113,10 +113,10 @@ pub(crate) fn job_042(left: Stream<Event>, right: Stream<Event>) -> (Stream<Even
     let s2 = s0.key_by(|r| r.v.rem_euclid(5) - 2).filter(|r| r.k != 1).window(tumbling(millis(5))).aggregate(
         Event {
             k: min(|r| r.k),
-            s: min(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: count(),
-            f: min(|r| r.f),
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: window_end().wrapping_sub(window_start()),
+            u: sum(|r| r.u),
+            f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
             at: window_end(),
         },
     );
@@ -125,21 +125,21 @@ pub(crate) fn job_042(left: Stream<Event>, right: Stream<Event>) -> (Stream<Even
         .map(|r| Event { v: r.v.wrapping_mul(3), ..r })
         .window(hopping(millis(6), millis(1)))
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: min(|r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: max(|r| r.u),
-            f: sum(|r| r.f),
+            k: last(|r| r.k),
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: window_end().wrapping_sub(window_start()),
+            u: sum(|r| r.u) / count(),
+            f: max(|r| r.f),
             at: min(|r| r.at),
         })
         .flat_map(|r| (0..r.k % 3).map(|n| Event { k: n, ..r.clone() }).collect::<Vec<_>>());
     let s4 = s3.union(s2).map(|r| Event { k: r.k.wrapping_add(1), ..r });
     let s5 = s4.key_by(|r| r.s.clone()).window(hopping(millis(7), millis(2))).aggregate(Event {
         k: (count() % 5) as u8,
-        s: min(|r| r.s.clone()),
-        v: window_end().wrapping_sub(window_start()),
-        u: sum(|r| r.u) / count(),
-        f: sum(|r| r.f),
+        s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+        v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+        u: avg(|r| r.u).to_bits(),
+        f: top_k(2, |r| r.f).first().copied().unwrap_or(0.0),
         at: max(|r| r.at),
     });
     (s1, s5)
@@ -155,11 +155,11 @@ pub(crate) fn job_043(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
         .filter(|r| r.v >= 0)
         .window(tumbling(millis(10)))
         .aggregate(Event {
-            k: key().0,
-            s: max(|r| r.s.clone()),
-            v: window_end().wrapping_sub(window_start()),
-            u: max(|r| r.u),
-            f: count() as f64,
+            k: reduce(|r| r.k, |a, b| a ^ b),
+            s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
+            v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+            u: approx_count_distinct(|r| r.u % 7),
+            f: min(|r| r.f),
             at: max(|r| r.at),
         });
     let s1 = s0
@@ -167,11 +167,11 @@ pub(crate) fn job_043(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
         .try_map(|r| r.u.checked_add(9).map(|u| Event { u, ..r.clone() }).ok_or("too large".to_owned()))
         .window(tumbling(secs(1)))
         .aggregate(Event {
-            k: sum(|r| r.k % 64),
-            s: min(|r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: min(|r| r.u),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+            k: key(),
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: min(|r| r.v),
+            u: count_distinct(|r| (r.k, r.s.clone())),
+            f: max(|r| r.f),
             at: min(|r| r.at),
         })
         .filter(|r| r.v >= 0);
@@ -190,29 +190,29 @@ pub(crate) fn job_044(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
         .window(tumbling(secs(1)))
         .aggregate(Event {
             k: (count() % 5) as u8,
-            s: acc(Trail, |r| r.s.clone()),
+            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
             v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: min(|r| r.u),
-            f: max(|r| r.f),
+            u: acc(Second, |r| r.u),
+            f: top_k(2, |r| r.f).first().copied().unwrap_or(0.0),
             at: window_end(),
         });
     let s3 = s2.key_by(|r| (r.k % 2, r.s.clone())).window(hopping(millis(10), millis(4))).aggregate(Event {
         k: (count() % 5) as u8,
-        s: key().1,
+        s: max(|r| r.s.clone()),
         v: max(|r| r.v),
-        u: avg(|r| r.u).to_bits(),
-        f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+        u: min(|r| r.u),
+        f: max(|r| r.f),
         at: window_start(),
     });
     let s4 = s2
         .key_by(|r| (r.k % 2, r.s.clone()))
         .window(tumbling(secs(1)))
         .aggregate(Event {
-            k: key().0,
-            s: max(|r| r.s.clone()),
+            k: sum(|r| r.k % 64),
+            s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
             v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: min(|r| r.u),
-            f: count() as f64,
+            u: approx_count_distinct(|r| r.u % 7),
+            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
             at: min(|r| r.at),
         })
         .try_map(|r| r.u.checked_add(9).map(|u| Event { u, ..r.clone() }).ok_or("too large".to_owned()));

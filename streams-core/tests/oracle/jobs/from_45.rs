@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Second, Trail, look, refuse_some};
+use crate::event::{Event, Second, Trail, letters, look, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -33,9 +33,9 @@ pub(crate) fn job_045(left: Stream<Event>, right: Stream<Event>) -> (Stream<Even
         .aggregate(Event {
             k: sum(|r| r.k % 64),
             s: key(),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: avg(|r| r.u).to_bits(),
-            f: count() as f64,
+            v: fold(1i64, |n, r| n.wrapping_mul(31).wrapping_add(r.v)),
+            u: count_distinct(|r| (r.k, r.s.clone())),
+            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
             at: max(|r| r.at),
         })
         .flat_map(|r| vec![r.clone(), Event { v: r.v.wrapping_neg(), ..r }])
@@ -45,9 +45,9 @@ pub(crate) fn job_045(left: Stream<Event>, right: Stream<Event>) -> (Stream<Even
         .aggregate(Event {
             k: min(|r| r.k),
             s: key(),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: avg(|r| r.u).to_bits(),
-            f: sum(|r| r.f),
+            v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+            u: sum(|r| r.u),
+            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
             at: window_end(),
         })
         .flat_map(|r| vec![r.clone(), Event { v: r.v.wrapping_neg(), ..r }]);
@@ -62,10 +62,10 @@ pub(crate) fn job_046(events: Stream<Event>) -> Stream<Event> {
         .inspect(look)
         .window(tumbling(millis(60)))
         .aggregate(Event {
-            k: min(|r| r.k),
-            s: acc(Trail, |r| r.s.clone()),
-            v: key(),
-            u: sum(|r| r.u),
+            k: first(|r| r.k),
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: window_end().wrapping_sub(window_start()),
+            u: avg(|r| r.v).to_bits(),
             f: count() as f64,
             at: min(|r| r.at),
         })
@@ -76,26 +76,26 @@ pub(crate) fn job_046(events: Stream<Event>) -> Stream<Event> {
         .window(hopping(millis(100), millis(30)))
         .aggregate(Event {
             k: min(|r| r.k),
-            s: min(|r| r.s.clone()),
-            v: key(),
+            s: acc(Trail, |r| r.s.clone()),
+            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
             u: acc(Second, |r| r.u),
-            f: min(|r| r.f),
+            f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
             at: window_end(),
         });
     let s3 = s2.union(s1).window(hopping(millis(60), millis(60))).aggregate(Event {
         k: min(|r| r.k),
         s: max(|r| r.s.clone()),
         v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-        u: acc(Second, |r| r.u),
+        u: approx_count_distinct(|r| r.u % 7),
         f: min(|r| r.f),
         at: max(|r| r.at),
     });
     let s4 = s3.running(forever()).aggregate(Event {
         k: sum(|r| r.k % 64),
-        s: acc(Trail, |r| r.s.clone()),
-        v: min(|r| r.v),
-        u: acc(Second, |r| r.u),
-        f: count() as f64,
+        s: max_by(|r| r.v, |r| r.s.clone()),
+        v: fold(1i64, |n, r| n.wrapping_mul(31).wrapping_add(r.v)),
+        u: max(|r| r.u),
+        f: last(|r| r.f),
         at: min(|r| r.at),
     });
     s4
@@ -120,9 +120,9 @@ pub(crate) fn job_048(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
         .window(tumbling(millis(1)))
         .aggregate(Event {
             k: sum(|r| r.k % 64),
-            s: acc(Trail, |r| r.s.clone()),
+            s: max_by(|r| r.v, |r| r.s.clone()),
             v: window_end().wrapping_sub(window_start()),
-            u: max(|r| r.u),
+            u: acc(Second, |r| r.u),
             f: (avg(|r| r.k) * 8.0).floor() / 8.0,
             at: window_end(),
         });
@@ -138,20 +138,20 @@ pub(crate) fn job_049(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
         .window(hopping(millis(7), millis(2)))
         .aggregate(Event {
             k: sum(|r| r.k % 64),
-            s: max(|r| r.s.clone()),
-            v: key(),
-            u: sum(|r| r.u) / count(),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+            s: acc(Trail, |r| r.s.clone()),
+            v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+            u: min(|r| r.u),
+            f: top_k(2, |r| r.f).first().copied().unwrap_or(0.0),
             at: max(|r| r.at),
         })
         .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r })
         .window(tumbling(millis(5)))
         .aggregate(Event {
-            k: sum(|r| r.k % 64),
-            s: max(|r| r.s.clone()),
-            v: key(),
-            u: max(|r| r.u),
-            f: min(|r| r.f),
+            k: min_by(|r| r.f, |r| r.k),
+            s: acc(Trail, |r| r.s.clone()),
+            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+            u: approx_count_distinct(|r| r.u % 7),
+            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
             at: max(|r| r.at),
         });
     let s1 = events.filter(|r| r.v >= 0);
@@ -160,11 +160,11 @@ pub(crate) fn job_049(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
         .flat_map(|r| (0..r.k % 3).map(|n| Event { k: n, ..r.clone() }).collect::<Vec<_>>())
         .running(forever())
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: sum(|r| r.u),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+            k: key(),
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
+            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+            u: acc(Second, |r| r.u),
+            f: top_k(2, |r| r.f).first().copied().unwrap_or(0.0),
             at: min(|r| r.at),
         });
     (s0, s2)

@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Second, look, refuse_some};
+use crate::event::{Event, letters, look, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -31,20 +31,20 @@ pub(crate) fn job_051(events: Stream<Event>) -> (Stream<Event>, Stream<Event>, S
         .flat_map(|r| vec![r.clone(), Event { v: r.v.wrapping_neg(), ..r }])
         .window(tumbling(millis(9223372036854775807)))
         .aggregate(Event {
-            k: min(|r| r.k),
-            s: min(|r| r.s.clone()),
-            v: window_end().wrapping_sub(window_start()),
-            u: acc(Second, |r| r.u),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+            k: max(|r| r.k),
+            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+            v: max(|r| r.v),
+            u: max(|r| r.u),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
             at: min(|r| r.at),
         })
         .key_by(|r| r.v.rem_euclid(5) - 2)
         .window(tumbling(secs(1)))
         .aggregate(Event {
             k: sum(|r| r.k % 64),
-            s: max(|r| r.s.clone()),
-            v: window_end().wrapping_sub(window_start()),
-            u: sum(|r| r.u),
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+            u: count_distinct(|r| (r.k, r.s.clone())),
             f: sum(|r| r.f),
             at: window_end(),
         });
@@ -65,11 +65,11 @@ pub(crate) fn job_052(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
         .key_by(|r| r.s.clone())
         .window(hopping(millis(10), millis(5)))
         .aggregate(Event {
-            k: (count() % 5) as u8,
-            s: min(|r| r.s.clone()),
-            v: window_end().wrapping_sub(window_start()),
+            k: reduce(|r| r.k, |a, b| a ^ b),
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
+            v: sum(|r| r.v),
             u: sum(|r| r.u),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+            f: max(|r| r.f),
             at: min(|r| r.at),
         });
     (s0, s1)
@@ -83,11 +83,11 @@ pub(crate) fn job_053(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
     let s1 = right.event_time(|r| r.at.saturating_sub(3), out_of_order(millis(20))).filter(|r| r.k != 1);
     let s2 = s0.union(s1);
     let s3 = s2.union(s2).key_by(|r| r.k).filter(|r| r.v >= 0).window(tumbling(millis(5))).aggregate(Event {
-        k: (count() % 5) as u8,
-        s: max(|r| r.s.clone()),
-        v: window_end().wrapping_sub(window_start()),
-        u: sum(|r| r.u),
-        f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+        k: key(),
+        s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
+        v: min(|r| r.v),
+        u: approx_count_distinct(|r| r.u % 7),
+        f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
         at: min(|r| r.at),
     });
     s3
@@ -108,11 +108,11 @@ pub(crate) fn job_054(events: Stream<Event>) -> Stream<Event> {
         .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r })
         .window(tumbling(millis(1)))
         .aggregate(Event {
-            k: (count() % 5) as u8,
-            s: key(),
-            v: max(|r| r.v),
-            u: acc(Second, |r| r.u),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+            k: reduce(|r| r.k, |a, b| a ^ b),
+            s: max(|r| r.s.clone()),
+            v: window_end().wrapping_sub(window_start()),
+            u: max(|r| r.u),
+            f: sum(|r| r.f),
             at: window_start(),
         });
     s3

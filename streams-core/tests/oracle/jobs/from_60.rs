@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Second, look, refuse_some};
+use crate::event::{Event, Trail, letters, look, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -28,20 +28,20 @@ pub(crate) fn job_060(
         .key_by(|r| r.s.clone())
         .window(tumbling(millis(10)))
         .aggregate(Event {
-            k: (count() % 5) as u8,
-            s: max(|r| r.s.clone()),
-            v: min(|r| r.v),
-            u: sum(|r| r.u),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+            k: reduce(|r| r.k, |a, b| a ^ b),
+            s: key(),
+            v: sum(|r| i128::from(r.v) << 63) as i64,
+            u: approx_count_distinct(|r| r.u % 7),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
             at: window_start(),
         });
     let s2 = s1.late();
     let s3 = s2.key_by(|r| r.k).filter(|r| r.u % 4 != 0).window(tumbling(millis(60))).aggregate(Event {
-        k: (count() % 5) as u8,
+        k: key(),
         s: min(|r| r.s.clone()),
-        v: max(|r| r.v),
-        u: avg(|r| r.v).to_bits(),
-        f: sum(|r| r.f),
+        v: sum(|r| i128::from(r.v) << 63) as i64,
+        u: count(),
+        f: top_k(2, |r| r.f).first().copied().unwrap_or(0.0),
         at: max(|r| r.at),
     });
     (s0, s1, s3)
@@ -57,11 +57,11 @@ pub(crate) fn job_061(events: Stream<Event>) -> Stream<Event> {
         .key_by(|r| r.k)
         .running(ttl(millis(100)))
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: sum(|r| r.u) / count(),
-            f: count() as f64,
+            k: key(),
+            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+            v: fold(1i64, |n, r| n.wrapping_mul(31).wrapping_add(r.v)),
+            u: sum(|r| r.u),
+            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
             at: min(|r| r.at),
         });
     s0
@@ -78,20 +78,20 @@ pub(crate) fn job_062(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
     let s2 =
         s0.key_by(|r| r.v.rem_euclid(5) - 2).try_map(refuse_some).running(ttl(millis(0))).aggregate(Event {
             k: sum(|r| r.k % 64),
-            s: max(|r| r.s.clone()),
+            s: max_by(|r| r.v, |r| r.s.clone()),
             v: key(),
-            u: avg(|r| r.u).to_bits(),
-            f: sum(|r| r.f),
+            u: count_distinct(|r| (r.k, r.s.clone())),
+            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
             at: max(|r| r.at),
         });
     let s3 = s2
         .running(ttl(millis(0)))
         .aggregate(Event {
             k: max(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: acc(Second, |r| r.u),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+            s: acc(Trail, |r| r.s.clone()),
+            v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+            u: avg(|r| r.u).to_bits(),
+            f: max(|r| r.f),
             at: max(|r| r.at),
         })
         .inspect(look);
@@ -103,11 +103,11 @@ pub(crate) fn job_063(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
     let s0 = events.filter(|r| r.v >= 0).event_time(|r| r.at, out_of_order(millis(100)));
     let s1 = events.event_time(|r| r.at, out_of_order(millis(0)));
     let s2 = s1.key_by(|r| r.k).inspect(look).window(hopping(millis(7), millis(2))).aggregate(Event {
-        k: max(|r| r.k),
-        s: max(|r| r.s.clone()),
-        v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-        u: avg(|r| r.v).to_bits(),
-        f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+        k: last(|r| r.k),
+        s: max_by(|r| r.v, |r| r.s.clone()),
+        v: sum(|r| r.v),
+        u: sum(|r| r.u),
+        f: top_k(2, |r| r.f).first().copied().unwrap_or(0.0),
         at: min(|r| r.at),
     });
     (s0, s2)

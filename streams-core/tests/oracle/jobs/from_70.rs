@@ -30,22 +30,22 @@ pub(crate) fn job_071(events: Stream<Event>) -> Stream<Event> {
         .key_by(|r| (r.k % 2, r.s.clone()))
         .running(ttl(millis(10)))
         .aggregate(Event {
-            k: key().0,
+            k: min(|r| r.k),
             s: key().1,
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+            v: min(|r| r.v),
             u: sum(|r| r.u),
-            f: sum(|r| r.f),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
             at: min(|r| r.at),
         })
         .inspect(look)
         .filter(|r| r.v >= 0)
         .window(tumbling(millis(10)))
         .aggregate(Event {
-            k: min(|r| r.k),
-            s: key().1,
-            v: min(|r| r.v),
+            k: max(|r| r.k),
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: sum(|r| i128::from(r.v) << 63) as i64,
             u: count(),
-            f: min(|r| r.f),
+            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
             at: min(|r| r.at),
         });
     let s1 = s0.late();
@@ -62,10 +62,10 @@ pub(crate) fn job_072(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
     let s1 = events.filter(|r| r.v >= 0);
     let s2 = s1.key_by(|r| r.v.rem_euclid(5) - 2).running(forever()).aggregate(Event {
         k: sum(|r| r.k % 64),
-        s: max(|r| r.s.clone()),
-        v: max(|r| r.v),
-        u: count(),
-        f: max(|r| r.f),
+        s: max_by(|r| r.v, |r| r.s.clone()),
+        v: sum(|r| r.v),
+        u: max(|r| r.u),
+        f: sum(|r| r.f),
         at: max(|r| r.at),
     });
     (s0, s2)

@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Second, Trail, look, refuse_some};
+use crate::event::{Event, Second, Trail, letters, look, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -27,10 +27,10 @@ pub(crate) fn job_075(
         .filter(|r| r.u % 4 != 0);
     let s2 = right.flat_map(|r| (0..r.k % 3).map(|n| Event { k: n, ..r.clone() }).collect::<Vec<_>>());
     let s3 = s0.key_by(|r| (r.k % 2, r.s.clone())).window(tumbling(millis(5))).aggregate(Event {
-        k: sum(|r| r.k % 64),
-        s: acc(Trail, |r| r.s.clone()),
-        v: max(|r| r.v),
-        u: acc(Second, |r| r.u),
+        k: min_by(|r| r.f, |r| r.k),
+        s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+        v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+        u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
         f: (avg(|r| r.f) * 8.0).floor() / 8.0,
         at: min(|r| r.at),
     });
@@ -38,11 +38,11 @@ pub(crate) fn job_075(
         .key_by(|r| (r.k % 2, r.s.clone()))
         .window(tumbling(millis(10)))
         .aggregate(Event {
-            k: key().0,
-            s: key().1,
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: avg(|r| r.v).to_bits(),
-            f: sum(|r| r.f),
+            k: sum(|r| r.k % 64),
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: max(|r| r.v),
+            u: max(|r| r.u),
+            f: max(|r| r.f),
             at: window_end(),
         })
         .inspect(look);
@@ -50,10 +50,10 @@ pub(crate) fn job_075(
     let s6 =
         s2.key_by(|r| r.v.rem_euclid(5) - 2).filter(|r| r.u % 4 != 0).running(forever()).aggregate(Event {
             k: sum(|r| r.k % 64),
-            s: min(|r| r.s.clone()),
-            v: key(),
-            u: sum(|r| r.u),
-            f: min(|r| r.f),
+            s: max(|r| r.s.clone()),
+            v: max(|r| r.v),
+            u: min(|r| r.u),
+            f: count() as f64,
             at: max(|r| r.at),
         });
     (s1, s5, s6)
@@ -74,20 +74,20 @@ pub(crate) fn job_076(events: Stream<Event>) -> (Stream<Event>, Stream<Event>, S
         .key_by(|_| 7u8)
         .window(tumbling(millis(10)))
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: max(|r| r.s.clone()),
+            k: min_by(|r| r.f, |r| r.k),
+            s: max_by(|r| r.v, |r| r.s.clone()),
             v: max(|r| r.v),
-            u: max(|r| r.u),
+            u: min(|r| r.u),
             f: min(|r| r.f),
             at: window_start(),
         })
         .try_map(refuse_some);
     let s5 = s1.key_by(|_| 7u8).inspect(look).window(tumbling(secs(1))).aggregate(Event {
         k: min(|r| r.k),
-        s: acc(Trail, |r| r.s.clone()),
+        s: max(|r| r.s.clone()),
         v: window_end().wrapping_sub(window_start()),
         u: avg(|r| r.u).to_bits(),
-        f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+        f: last(|r| r.f),
         at: min(|r| r.at),
     });
     let s6 = s5
@@ -95,11 +95,11 @@ pub(crate) fn job_076(events: Stream<Event>) -> (Stream<Event>, Stream<Event>, S
         .map(|r| Event { v: r.v.wrapping_mul(3), ..r })
         .window(hopping(millis(6), millis(1)))
         .aggregate(Event {
-            k: key(),
-            s: min(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: avg(|r| r.u).to_bits(),
-            f: min(|r| r.f),
+            k: (count() % 5) as u8,
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
+            v: sum(|r| i128::from(r.v) << 63) as i64,
+            u: acc(Second, |r| r.u),
+            f: count() as f64,
             at: min(|r| r.at),
         });
     (s2, s3, s6)
@@ -114,11 +114,11 @@ pub(crate) fn job_077(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r })
         .window(hopping(millis(100), millis(30)))
         .aggregate(Event {
-            k: min(|r| r.k),
+            k: key(),
             s: max(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: count(),
-            f: sum(|r| r.f),
+            v: sum(|r| i128::from(r.v) << 63) as i64,
+            u: avg(|r| r.u).to_bits(),
+            f: max(|r| r.f),
             at: max(|r| r.at),
         });
     let s1 = s0
@@ -126,11 +126,11 @@ pub(crate) fn job_077(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) })
         .window(tumbling(millis(5)))
         .aggregate(Event {
-            k: min(|r| r.k),
+            k: key(),
             s: max(|r| r.s.clone()),
-            v: min(|r| r.v),
-            u: avg(|r| r.u).to_bits(),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+            v: max(|r| r.v),
+            u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
+            f: max(|r| r.f),
             at: max(|r| r.at),
         });
     s1
@@ -141,17 +141,17 @@ pub(crate) fn job_078(events: Stream<Event>) -> Stream<Event> {
     let s0 = events.event_time(|r| r.at, out_of_order(millis(5))).filter(|r| r.v >= 0);
     let s1 =
         s0.key_by(|r| r.k).filter(|r| r.k != 1).window(hopping(millis(10), millis(3))).aggregate(Event {
-            k: min(|r| r.k),
-            s: min(|r| r.s.clone()),
-            v: max(|r| r.v),
+            k: first(|r| r.k),
+            s: acc(Trail, |r| r.s.clone()),
+            v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
             u: avg(|r| r.v).to_bits(),
-            f: sum(|r| r.f),
+            f: max(|r| r.f),
             at: window_start(),
         });
     let s2 = s0.key_by(|r| r.k).window(tumbling(millis(60))).aggregate(Event {
-        k: min(|r| r.k),
-        s: max(|r| r.s.clone()),
-        v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+        k: key(),
+        s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
+        v: fold(1i64, |n, r| n.wrapping_mul(31).wrapping_add(r.v)),
         u: acc(Second, |r| r.u),
         f: (avg(|r| r.k) * 8.0).floor() / 8.0,
         at: window_start(),
@@ -172,45 +172,45 @@ pub(crate) fn job_079(events: Stream<Event>) -> Stream<Event> {
         .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) })
         .running(ttl(secs(2)))
         .aggregate(Event {
-            k: sum(|r| r.k % 64),
+            k: key(),
             s: acc(Trail, |r| r.s.clone()),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: avg(|r| r.u).to_bits(),
-            f: count() as f64,
+            v: fold(1i64, |n, r| n.wrapping_mul(31).wrapping_add(r.v)),
+            u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
+            f: last(|r| r.f),
             at: max(|r| r.at),
         });
     let s2 = s1.window(hopping(millis(7), millis(2))).aggregate(Event {
         k: key(),
         s: max(|r| r.s.clone()),
-        v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-        u: acc(Second, |r| r.u),
-        f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+        v: max(|r| r.v),
+        u: count_distinct(|r| (r.k, r.s.clone())),
+        f: sum(|r| r.f),
         at: max(|r| r.at),
     });
     let s3 = s2.inspect(look).window(tumbling(millis(60))).aggregate(Event {
-        k: sum(|r| r.k % 64),
-        s: max(|r| r.s.clone()),
-        v: min(|r| r.v),
-        u: max(|r| r.u),
-        f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+        k: min(|r| r.k),
+        s: min(|r| r.s.clone()),
+        v: window_end().wrapping_sub(window_start()),
+        u: avg(|r| r.u).to_bits(),
+        f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
         at: window_end(),
     });
     let s4 = s3.key_by(|r| (r.k % 2, r.s.clone())).try_map(refuse_some).window(tumbling(secs(1))).aggregate(
         Event {
-            k: min(|r| r.k),
-            s: min(|r| r.s.clone()),
-            v: window_end().wrapping_sub(window_start()),
-            u: min(|r| r.u),
-            f: sum(|r| r.f),
+            k: key().0,
+            s: acc(Trail, |r| r.s.clone()),
+            v: min(|r| r.v),
+            u: avg(|r| r.v).to_bits(),
+            f: max(|r| r.f),
             at: max(|r| r.at),
         },
     );
     let s5 = s3.key_by(|r| (r.k % 2, r.s.clone())).window(tumbling(millis(1))).aggregate(Event {
-        k: key().0,
-        s: min(|r| r.s.clone()),
+        k: min_by(|r| r.f, |r| r.k),
+        s: key().1,
         v: window_end().wrapping_sub(window_start()),
-        u: acc(Second, |r| r.u),
-        f: sum(|r| r.f),
+        u: avg(|r| r.v).to_bits(),
+        f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
         at: max(|r| r.at),
     });
     let s6 = s5.union(s4);

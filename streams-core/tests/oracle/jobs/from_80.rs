@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Second, look, refuse_some};
+use crate::event::{Event, Second, Trail, letters, look, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -22,21 +22,21 @@ pub(crate) fn job_080(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
         .key_by(|_| 7u8)
         .window(tumbling(millis(5)))
         .aggregate(Event {
-            k: sum(|r| r.k % 64),
-            s: max(|r| r.s.clone()),
+            k: min_by(|r| r.f, |r| r.k),
+            s: acc(Trail, |r| r.s.clone()),
             v: max(|r| r.v),
-            u: max(|r| r.u),
+            u: acc(Second, |r| r.u),
             f: min(|r| r.f),
             at: max(|r| r.at),
         });
     let s1 = s0.late();
     let s2 =
         s0.key_by(|r| r.k).filter(|r| r.u % 4 != 0).window(hopping(millis(7), millis(2))).aggregate(Event {
-            k: key(),
-            s: max(|r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: min(|r| r.u),
-            f: count() as f64,
+            k: first(|r| r.k),
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
+            v: sum(|r| i128::from(r.v) << 63) as i64,
+            u: approx_count_distinct(|r| r.u % 7),
+            f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
             at: max(|r| r.at),
         });
     let s3 = s1
@@ -45,10 +45,10 @@ pub(crate) fn job_080(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
         .running(ttl(millis(100)))
         .aggregate(Event {
             k: (count() % 5) as u8,
-            s: min(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: avg(|r| r.u).to_bits(),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: sum(|r| r.v),
+            u: acc(Second, |r| r.u),
+            f: top_k(2, |r| r.f).first().copied().unwrap_or(0.0),
             at: max(|r| r.at),
         });
     (s2, s3)
@@ -60,10 +60,10 @@ pub(crate) fn job_081(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
     let s1 = events.filter(|r| r.v >= 0);
     let s2 = s1.key_by(|r| r.v.rem_euclid(5) - 2).running(forever()).aggregate(Event {
         k: max(|r| r.k),
-        s: min(|r| r.s.clone()),
-        v: min(|r| r.v),
-        u: acc(Second, |r| r.u),
-        f: count() as f64,
+        s: acc(Trail, |r| r.s.clone()),
+        v: key(),
+        u: count(),
+        f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
         at: max(|r| r.at),
     });
     (s0, s2)
@@ -91,11 +91,11 @@ pub(crate) fn job_083(events: Stream<Event>) -> Stream<Event> {
         .filter(|r| r.v >= 0)
         .window(hopping(millis(6), millis(1)))
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: min(|r| r.s.clone()),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: min(|r| r.u),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+            k: min(|r| r.k),
+            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+            v: max(|r| r.v),
+            u: acc(Second, |r| r.u),
+            f: sum(|r| r.f),
             at: window_end(),
         });
     s0

@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Trail, look, refuse_some};
+use crate::event::{Event, Trail, letters, look, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -23,11 +23,11 @@ pub(crate) fn job_085(events: Stream<Event>) -> Stream<Event> {
         .key_by(|r| (r.k % 2, r.s.clone()))
         .window(hopping(millis(7), millis(2)))
         .aggregate(Event {
-            k: key().0,
-            s: max(|r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: count(),
-            f: max(|r| r.f),
+            k: min(|r| r.k),
+            s: min(|r| r.s.clone()),
+            v: max(|r| r.v),
+            u: approx_count_distinct(|r| r.u % 7),
+            f: top_k(2, |r| r.f).first().copied().unwrap_or(0.0),
             at: window_end(),
         })
         .filter(|r| r.v >= 0)
@@ -35,19 +35,19 @@ pub(crate) fn job_085(events: Stream<Event>) -> Stream<Event> {
         .filter(|r| r.u % 4 != 0)
         .running(ttl(millis(10)))
         .aggregate(Event {
-            k: sum(|r| r.k % 64),
-            s: acc(Trail, |r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: max(|r| r.u),
-            f: count() as f64,
+            k: last(|r| r.k),
+            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+            v: fold(1i64, |n, r| n.wrapping_mul(31).wrapping_add(r.v)),
+            u: sum(|r| r.u) / count(),
+            f: min(|r| r.f),
             at: min(|r| r.at),
         });
     let s2 = s0.key_by(|r| r.k).window(hopping(millis(10), millis(4))).aggregate(Event {
-        k: max(|r| r.k),
-        s: max(|r| r.s.clone()),
-        v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-        u: min(|r| r.u),
-        f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+        k: key(),
+        s: letters(&collect(9, |r| r.s.clone()).join("/")),
+        v: max(|r| r.v),
+        u: avg(|r| r.v).to_bits(),
+        f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
         at: min(|r| r.at),
     });
     let s3 = s0
@@ -55,11 +55,11 @@ pub(crate) fn job_085(events: Stream<Event>) -> Stream<Event> {
         .map(|r| Event { k: r.k.wrapping_add(1), ..r })
         .window(hopping(millis(100), millis(30)))
         .aggregate(Event {
-            k: (count() % 5) as u8,
-            s: max(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: sum(|r| r.u),
-            f: count() as f64,
+            k: key(),
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
+            v: sum(|r| i128::from(r.v) << 63) as i64,
+            u: avg(|r| r.u).to_bits(),
+            f: last(|r| r.f),
             at: min(|r| r.at),
         })
         .filter(|r| r.k != 1);
@@ -81,11 +81,11 @@ pub(crate) fn job_086(events: Stream<Event>) -> Stream<Event> {
         .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) })
         .window(tumbling(millis(60)))
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: max(|r| r.u),
-            f: min(|r| r.f),
+            k: key(),
+            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+            u: avg(|r| r.u).to_bits(),
+            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
             at: min(|r| r.at),
         });
     s0
@@ -115,19 +115,19 @@ pub(crate) fn job_088(events: Stream<Event>) -> (Stream<Event>, Stream<Event>, S
         .key_by(|r| (r.k % 2, r.s.clone()))
         .running(forever())
         .aggregate(Event {
-            k: min(|r| r.k),
-            s: key().1,
+            k: (count() % 5) as u8,
+            s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
             v: sum(|r| r.v),
             u: avg(|r| r.v).to_bits(),
-            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+            f: last(|r| r.f),
             at: max(|r| r.at),
         })
         .running(forever())
         .aggregate(Event {
-            k: min(|r| r.k),
+            k: last(|r| r.k),
             s: acc(Trail, |r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: max(|r| r.u),
+            v: min(|r| r.v),
+            u: avg(|r| r.u).to_bits(),
             f: max(|r| r.f),
             at: max(|r| r.at),
         });
@@ -150,20 +150,20 @@ pub(crate) fn job_089(events: Stream<Event>) -> Stream<Event> {
         .inspect(look)
         .window(hopping(millis(6), millis(1)))
         .aggregate(Event {
-            k: min(|r| r.k),
-            s: min(|r| r.s.clone()),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: count(),
-            f: count() as f64,
+            k: first(|r| r.k),
+            s: acc(Trail, |r| r.s.clone()),
+            v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+            u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
+            f: min(|r| r.f),
             at: window_end(),
         })
         .window(hopping(millis(10), millis(4)))
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: min(|r| r.s.clone()),
-            v: min(|r| r.v),
-            u: avg(|r| r.u).to_bits(),
-            f: max(|r| r.f),
+            k: sum(|r| r.k % 64),
+            s: max(|r| r.s.clone()),
+            v: window_end().wrapping_sub(window_start()),
+            u: count(),
+            f: sum(|r| r.f),
             at: window_start(),
         })
         .filter(|r| r.v >= 0);

@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, look, refuse_some};
+use crate::event::{Event, Second, letters, look, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -30,9 +30,9 @@ pub(crate) fn job_096(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
         .running(ttl(millis(10)))
         .aggregate(Event {
             k: key(),
-            s: min(|r| r.s.clone()),
+            s: max(|r| r.s.clone()),
             v: max(|r| r.v),
-            u: min(|r| r.u),
+            u: count(),
             f: (avg(|r| r.k) * 8.0).floor() / 8.0,
             at: min(|r| r.at),
         });
@@ -57,11 +57,11 @@ pub(crate) fn job_097(
         .key_by(|r| r.s.clone())
         .window(tumbling(millis(60)))
         .aggregate(Event {
-            k: min(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: avg(|r| r.v).to_bits(),
-            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+            k: first(|r| r.k),
+            s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
+            v: window_end().wrapping_sub(window_start()),
+            u: acc(Second, |r| r.u),
+            f: last(|r| r.f),
             at: min(|r| r.at),
         })
         .filter(|r| r.u % 4 != 0);
@@ -85,10 +85,10 @@ pub(crate) fn job_099(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
     let s2 =
         s0.union(s1).filter(|r| r.k != 1).key_by(|r| (r.k % 2, r.s.clone())).running(ttl(secs(2))).aggregate(
             Event {
-                k: max(|r| r.k),
-                s: key().1,
-                v: min(|r| r.v),
-                u: sum(|r| r.u),
+                k: key().0,
+                s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
+                v: sum(|r| i128::from(r.v) << 63) as i64,
+                u: count_distinct(|r| (r.k, r.s.clone())),
                 f: min(|r| r.f),
                 at: max(|r| r.at),
             },
