@@ -4,11 +4,14 @@
 //! without event time, on the user's own word. Inside a job they are inferred; in a signature they are left out.
 
 use std::marker::PhantomData;
+use std::time::Duration;
 
 use crate::aggregate::{Aggregates, StandsIn, Typer};
 use crate::chain::{Closed, Id, Then};
+use crate::join::Timed;
 use crate::key::{Key, Shuffled};
 use crate::layout::Queue;
+use crate::op::distinct_within::DistinctWithin;
 use crate::op::event_time::EventTime;
 use crate::op::filter::Filter;
 use crate::op::filter_map::FilterMap;
@@ -163,6 +166,39 @@ impl<T, K, Tm, W, O, H> Stream<T, K, Tm, W, O, H> {
         T: Shuffled,
     {
         self.then(KeyBy(key, PhantomData))
+    }
+
+    /// Keeps the first of the records of a key that are less than `length` of event time apart: what is repeated
+    /// is held back and counted. A `length` of zero holds nothing back.
+    ///
+    /// # Examples
+    /// ```
+    /// use streams_core::{prelude::*, testing::Harness};
+    ///
+    /// #[record]
+    /// struct Alarm { host: String, at: i64 }
+    ///
+    /// #[stream_job]
+    /// fn quiet(alarms: Stream<Alarm>) -> Stream<Alarm> {
+    ///     alarms
+    ///         .event_time(|a| a.at, out_of_order(secs(5)))
+    ///         .key_by(|a| a.host.clone())
+    ///         .distinct_within(mins(1))
+    /// }
+    ///
+    /// let mut job = Harness::new(quiet);
+    /// for at in [0, 2_000, 59_999, 60_000, 61_000] {
+    ///     job.push("alarms", Alarm { host: "h".to_owned(), at });
+    /// }
+    /// let times: Vec<i64> = job.take::<Alarm>("quiet").iter().map(|alarm| alarm.at).collect();
+    /// assert_eq!((times, job.repeated()), (vec![0, 60_000], 3));
+    /// ```
+    pub fn distinct_within(self, length: Duration) -> Next<T, K, Tm, W, O, DistinctWithin<K, T>, H>
+    where
+        K: Keyed,
+        Tm: Timed,
+    {
+        self.then(DistinctWithin::new(length))
     }
 
     /// Cuts the records of each key into windows, for an aggregate.

@@ -119,6 +119,15 @@ fn running(events: Stream<Event>) -> Stream<u64> {
 }
 
 #[stream_job]
+fn not_repeated(events: Stream<Event>) -> Stream<Event> {
+    events
+        .event_time(|e| e.at, out_of_order(secs(1)))
+        .key_by(|e| e.key)
+        .distinct_within(millis(500))
+        .filter(|e| e.amount == u64::MAX)
+}
+
+#[stream_job]
 fn shared(events: Stream<Event>) -> (Stream<u64>, Stream<Event>) {
     let timed = events.event_time(|e| e.at, out_of_order(secs(1)));
     let even = timed.filter(|e| e.amount % 2 == 0);
@@ -181,6 +190,7 @@ fn known_keys_allocate_nothing() {
     check(overlapping);
     check(gathered);
     check(running);
+    check(not_repeated);
 }
 
 /// A join keeps its records: the lists of 100 keys grow by doubling.

@@ -174,6 +174,9 @@ impl Builder {
         }
         self.stateless(&mut ops, 1);
         open.late = None;
+        if open.timed && self.random.percent(20) {
+            ops.push(Op::DistinctWithin(self.random.pick(&[0, 1, 5, 10, 30, 1000])));
+        }
         if open.timed && self.random.percent(75) {
             ops.push(self.window(open.key));
             open.late = Some(open.key);

@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Second, Trail, letters, refuse_some};
+use crate::event::{Event, Trail, letters, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -38,16 +38,16 @@ pub(crate) fn job_010(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
     let s5 = s3
         .filter_map(|r| r.v.checked_add(1).map(|v| Event { v, ..r }))
         .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r })
-        .window(tumbling(millis(1)))
+        .distinct_within(millis(0))
+        .running(ttl(millis(0)))
         .aggregate(Event {
             k: key(),
-            s: acc(Trail, |r| r.s.clone()),
-            v: fold(1i64, |n, r| n.wrapping_mul(31).wrapping_add(r.v)),
-            u: acc(Second, |r| r.u),
-            f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
-            at: window_start(),
-        })
-        .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r });
+            s: min(|r| r.s.clone()),
+            v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+            u: count_distinct(|r| (r.k, r.s.clone())),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
+            at: max(|r| r.at),
+        });
     (s4, s5)
 }
 
@@ -75,14 +75,14 @@ pub(crate) fn job_013(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
         .flat_map(|r| vec![r.clone(), Event { v: r.v.wrapping_neg(), ..r }])
         .event_time(|r| r.at / 2, out_of_order(millis(0)))
         .key_by(|_| 7u8)
-        .window(hopping(millis(10), millis(4)))
+        .window(hopping(millis(60), millis(60)))
         .aggregate(Event {
-            k: key(),
+            k: reduce(|r| r.k, |a, b| a ^ b),
             s: max(|r| r.s.clone()),
             v: min(|r| r.v),
-            u: acc(Second, |r| r.u),
+            u: min(|r| r.u),
             f: (avg(|r| r.k) * 8.0).floor() / 8.0,
-            at: window_start(),
+            at: max(|r| r.at),
         });
     let s1 = events
         .filter(|r| r.v >= 0)
@@ -96,8 +96,18 @@ pub(crate) fn job_013(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
             u: min(|r| r.u),
             f: count() as f64,
             at: max(|r| r.at),
+        })
+        .key_by(|r| r.v.rem_euclid(5) - 2)
+        .running(forever())
+        .aggregate(Event {
+            k: min_by(|r| r.f, |r| r.k),
+            s: acc(Trail, |r| r.s.clone()),
+            v: fold(1i64, |n, r| n.wrapping_mul(31).wrapping_add(r.v)),
+            u: sum(|r| r.u) / count(),
+            f: last(|r| r.f),
+            at: max(|r| r.at),
         });
-    (s1, s0)
+    (s0, s1)
 }
 
 #[stream_job]

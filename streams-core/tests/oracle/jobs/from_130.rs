@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, change, letters, look, pair, refuse_some};
+use crate::event::{Event, Trail, change, letters, look, pair, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -66,22 +66,22 @@ pub(crate) fn job_131(left: Stream<Event>, right: Stream<Event>) -> (Stream<Even
         s1.left_join_table(s2.map(change), ttl(millis(100)), |l, r| pair(Some(l), r)).filter(|r| r.k != 1);
     let s4 = s3.filter(|r| r.k != 1);
     let s5 = s3.filter(|r| r.v >= 0);
-    let s6 = s3
-        .inspect(look)
-        .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r })
+    let s6 = s3.inspect(look).map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r });
+    let s7 = s5.union(s4);
+    let s8 = s6
         .key_by(|r| (r.k % 2, r.s.clone()))
         .inspect(look)
-        .running(ttl(millis(10)))
+        .window(tumbling(millis(10)))
         .aggregate(Event {
-            k: last(|r| r.k),
-            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
-            v: fold(1i64, |n, r| n.wrapping_mul(31).wrapping_add(r.v)),
-            u: avg(|r| r.u).to_bits(),
-            f: count() as f64,
-            at: min(|r| r.at),
-        });
-    let s7 = s5.union(s4);
-    (s7, s6)
+            k: first(|r| r.k),
+            s: acc(Trail, |r| r.s.clone()),
+            v: window_end().wrapping_sub(window_start()),
+            u: sum(|r| r.u),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
+            at: window_start(),
+        })
+        .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r });
+    (s7, s8)
 }
 
 #[stream_job]
@@ -97,15 +97,16 @@ pub(crate) fn job_132(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .join(s2, tumbling(millis(1)), |l, r| pair(Some(l), Some(r)))
         .key_by(|r| r.v.rem_euclid(5) - 2)
         .filter(|r| r.k != 1)
-        .window(tumbling(millis(5)))
+        .window(hopping(millis(10), millis(3)))
         .aggregate(Event {
-            k: last(|r| r.k),
-            s: max_by(|r| r.v, |r| r.s.clone()),
-            v: fold(1i64, |n, r| n.wrapping_mul(31).wrapping_add(r.v)),
+            k: max(|r| r.k),
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
+            v: key(),
             u: count_distinct(|r| (r.k, r.s.clone())),
-            f: max(|r| r.f),
+            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
             at: max(|r| r.at),
-        });
+        })
+        .filter(|r| r.u % 4 != 0);
     s3
 }
 
@@ -135,13 +136,14 @@ pub(crate) fn job_134(events: Stream<Event>) -> Stream<Event> {
         .right_join(s3, tumbling(millis(1)), |l, r| pair(l, Some(r)))
         .key_by(|r| r.v.rem_euclid(5) - 2)
         .map(|r| Event { k: r.k.wrapping_add(1), ..r })
-        .window(tumbling(secs(1)))
+        .distinct_within(secs(1))
+        .running(ttl(millis(10)))
         .aggregate(Event {
-            k: min(|r| r.k),
-            s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
-            v: key(),
+            k: min_by(|r| r.f, |r| r.k),
+            s: acc(Trail, |r| r.s.clone()),
+            v: min(|r| r.v),
             u: avg(|r| r.u).to_bits(),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+            f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
             at: min(|r| r.at),
         });
     s4

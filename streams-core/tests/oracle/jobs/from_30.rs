@@ -66,22 +66,16 @@ pub(crate) fn job_031(
 
 #[stream_job]
 pub(crate) fn job_032(events: Stream<Event>) -> Stream<Event> {
-    let s0 = events
-        .inspect(look)
-        .event_time(|r| r.at, out_of_order(millis(0)))
-        .inspect(look)
-        .key_by(|r| r.k)
-        .window(tumbling(secs(1)))
-        .aggregate(Event {
-            k: key(),
-            s: max(|r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: max(|r| r.u),
-            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
-            at: window_end(),
-        })
-        .filter(|r| r.v >= 0);
-    s0
+    let s0 = events.inspect(look).event_time(|r| r.at, out_of_order(millis(0))).inspect(look);
+    let s1 = s0.key_by(|r| r.k).window(hopping(millis(10), millis(5))).aggregate(Event {
+        k: min(|r| r.k),
+        s: max_by(|r| r.v, |r| r.s.clone()),
+        v: max(|r| r.v),
+        u: sum(|r| r.u) / count(),
+        f: min(|r| r.f),
+        at: window_start(),
+    });
+    s1
 }
 
 #[stream_job]
@@ -93,23 +87,36 @@ pub(crate) fn job_033(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
         .filter(|r| r.k != 1);
     let s1 = s0.filter(|r| r.u % 4 != 0);
     let s2 = s0.flat_map(|r| vec![r.clone(), Event { v: r.v.wrapping_neg(), ..r }]);
-    let s3 = s1.key_by(|r| (r.k % 2, r.s.clone())).window(tumbling(millis(60))).aggregate(Event {
-        k: reduce(|r| r.k, |a, b| a ^ b),
-        s: max_by(|r| r.v, |r| r.s.clone()),
-        v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
-        u: sum(|r| r.u),
-        f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
-        at: max(|r| r.at),
+    let s3 = s1.key_by(|r| (r.k % 2, r.s.clone())).window(hopping(millis(7), millis(2))).aggregate(Event {
+        k: key().0,
+        s: key().1,
+        v: sum(|r| r.v),
+        u: avg(|r| r.v).to_bits(),
+        f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+        at: min(|r| r.at),
     });
-    let s4 = s3.window(tumbling(millis(10))).aggregate(Event {
-        k: (count() % 5) as u8,
-        s: max_by(|r| r.v, |r| r.s.clone()),
-        v: sum(|r| i128::from(r.v) << 63) as i64,
+    let s4 = s3.key_by(|r| r.v.rem_euclid(5) - 2).window(tumbling(millis(10))).aggregate(Event {
+        k: sum(|r| r.k % 64),
+        s: acc(Trail, |r| r.s.clone()),
+        v: sum(|r| r.v),
         u: max(|r| r.u),
         f: min(|r| r.f),
         at: window_start(),
     });
-    (s2, s4)
+    let s5 = s3
+        .key_by(|r| r.v.rem_euclid(5) - 2)
+        .filter(|r| r.v >= 0)
+        .window(tumbling(millis(9223372036854775807)))
+        .aggregate(Event {
+            k: sum(|r| r.k % 64),
+            s: min(|r| r.s.clone()),
+            v: key(),
+            u: count_distinct(|r| (r.k, r.s.clone())),
+            f: min(|r| r.f),
+            at: window_start(),
+        });
+    let s6 = s4.union(s5);
+    (s2, s6)
 }
 
 #[stream_job]

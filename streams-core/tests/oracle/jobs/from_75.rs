@@ -90,48 +90,34 @@ pub(crate) fn job_076(events: Stream<Event>) -> (Stream<Event>, Stream<Event>, S
         f: last(|r| r.f),
         at: min(|r| r.at),
     });
-    let s6 = s5
-        .union(s4)
-        .map(|r| Event { v: r.v.wrapping_mul(3), ..r })
-        .window(hopping(millis(6), millis(1)))
-        .aggregate(Event {
-            k: (count() % 5) as u8,
-            s: letters(&collect(9, |r| r.s.clone()).join("/")),
-            v: sum(|r| i128::from(r.v) << 63) as i64,
+    let s6 = s5.union(s4);
+    let s7 =
+        s6.map(|r| Event { v: r.v.wrapping_mul(3), ..r }).window(tumbling(millis(60))).aggregate(Event {
+            k: sum(|r| r.k % 64),
+            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+            v: fold(1i64, |n, r| n.wrapping_mul(31).wrapping_add(r.v)),
             u: acc(Second, |r| r.u),
-            f: count() as f64,
-            at: min(|r| r.at),
+            f: top_k(2, |r| r.f).first().copied().unwrap_or(0.0),
+            at: max(|r| r.at),
         });
-    (s2, s3, s6)
+    (s2, s3, s7)
 }
 
 #[stream_job]
 pub(crate) fn job_077(left: Stream<Event>, right: Stream<Event>) -> Stream<Event> {
-    let s0 = left
-        .union(right)
-        .event_time(|r| r.at / 2, out_of_order(millis(0)))
-        .key_by(|r| r.k)
-        .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r })
-        .window(hopping(millis(100), millis(30)))
-        .aggregate(Event {
-            k: key(),
-            s: max(|r| r.s.clone()),
-            v: sum(|r| i128::from(r.v) << 63) as i64,
-            u: avg(|r| r.u).to_bits(),
-            f: max(|r| r.f),
-            at: max(|r| r.at),
-        });
+    let s0 = left.union(right).event_time(|r| r.at / 2, out_of_order(millis(0)));
     let s1 = s0
         .key_by(|r| r.k)
-        .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) })
+        .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r })
+        .distinct_within(millis(1))
         .window(tumbling(millis(5)))
         .aggregate(Event {
             k: key(),
             s: max(|r| r.s.clone()),
             v: max(|r| r.v),
-            u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
-            f: max(|r| r.f),
-            at: max(|r| r.at),
+            u: count_distinct(|r| (r.k, r.s.clone())),
+            f: count() as f64,
+            at: window_end(),
         });
     s1
 }
@@ -162,57 +148,40 @@ pub(crate) fn job_078(events: Stream<Event>) -> Stream<Event> {
 
 #[stream_job]
 pub(crate) fn job_079(events: Stream<Event>) -> Stream<Event> {
-    let s0 = events.event_time(|r| r.at, out_of_order(millis(1))).map(|r| Event {
-        u: r.u / 2,
-        f: r.f + 0.125,
-        ..r
-    });
-    let s1 = s0
+    let s0 = events
+        .event_time(|r| r.at, out_of_order(millis(1)))
+        .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r })
         .key_by(|_| 7u8)
         .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) })
-        .running(ttl(secs(2)))
+        .window(hopping(millis(6), millis(1)))
         .aggregate(Event {
             k: key(),
-            s: acc(Trail, |r| r.s.clone()),
-            v: fold(1i64, |n, r| n.wrapping_mul(31).wrapping_add(r.v)),
-            u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
-            f: last(|r| r.f),
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
+            v: sum(|r| r.v),
+            u: approx_count_distinct(|r| r.u % 7),
+            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+            at: window_end(),
+        })
+        .key_by(|r| r.k)
+        .running(ttl(millis(100)))
+        .aggregate(Event {
+            k: last(|r| r.k),
+            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+            v: max(|r| r.v),
+            u: acc(Second, |r| r.u),
+            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
             at: max(|r| r.at),
-        });
-    let s2 = s1.window(hopping(millis(7), millis(2))).aggregate(Event {
+        })
+        .filter(|r| r.v >= 0);
+    let s1 = s0.key_by(|r| r.k).window(tumbling(secs(1))).aggregate(Event {
         k: key(),
-        s: max(|r| r.s.clone()),
-        v: max(|r| r.v),
-        u: count_distinct(|r| (r.k, r.s.clone())),
-        f: sum(|r| r.f),
+        s: letters(&collect(9, |r| r.s.clone()).join("/")),
+        v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+        u: sum(|r| r.u),
+        f: max(|r| r.f),
         at: max(|r| r.at),
     });
-    let s3 = s2.inspect(look).window(tumbling(millis(60))).aggregate(Event {
-        k: min(|r| r.k),
-        s: min(|r| r.s.clone()),
-        v: window_end().wrapping_sub(window_start()),
-        u: avg(|r| r.u).to_bits(),
-        f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
-        at: window_end(),
-    });
-    let s4 = s3.key_by(|r| (r.k % 2, r.s.clone())).try_map(refuse_some).window(tumbling(secs(1))).aggregate(
-        Event {
-            k: key().0,
-            s: acc(Trail, |r| r.s.clone()),
-            v: min(|r| r.v),
-            u: avg(|r| r.v).to_bits(),
-            f: max(|r| r.f),
-            at: max(|r| r.at),
-        },
-    );
-    let s5 = s3.key_by(|r| (r.k % 2, r.s.clone())).window(tumbling(millis(1))).aggregate(Event {
-        k: min_by(|r| r.f, |r| r.k),
-        s: key().1,
-        v: window_end().wrapping_sub(window_start()),
-        u: avg(|r| r.v).to_bits(),
-        f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
-        at: max(|r| r.at),
-    });
-    let s6 = s5.union(s4);
-    s6
+    let s2 = s1.late().map(|r| Event { k: r.k.wrapping_add(1), ..r });
+    let s3 = s2.union(s1);
+    s3
 }

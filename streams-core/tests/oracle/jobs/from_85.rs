@@ -15,32 +15,32 @@ pub(crate) const RUNS: [Run; 5] = [
 ];
 
 #[stream_job]
-pub(crate) fn job_085(events: Stream<Event>) -> Stream<Event> {
+pub(crate) fn job_085(events: Stream<Event>) -> (Stream<Event>, Stream<Event>, Stream<Event>, Stream<Event>) {
     let s0 = events.event_time(|r| r.at, out_of_order(millis(0)));
     let s1 = events
         .event_time(|r| r.at, out_of_order(millis(0)))
         .inspect(look)
         .key_by(|r| (r.k % 2, r.s.clone()))
-        .window(hopping(millis(7), millis(2)))
+        .distinct_within(millis(0))
+        .window(tumbling(millis(5)))
         .aggregate(Event {
-            k: min(|r| r.k),
-            s: min(|r| r.s.clone()),
+            k: first(|r| r.k),
+            s: key().1,
             v: max(|r| r.v),
-            u: approx_count_distinct(|r| r.u % 7),
-            f: top_k(2, |r| r.f).first().copied().unwrap_or(0.0),
+            u: min(|r| r.u),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
             at: window_end(),
         })
-        .filter(|r| r.v >= 0)
         .key_by(|_| 7u8)
         .filter(|r| r.u % 4 != 0)
-        .running(ttl(millis(10)))
+        .window(tumbling(millis(1)))
         .aggregate(Event {
-            k: last(|r| r.k),
-            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
-            v: fold(1i64, |n, r| n.wrapping_mul(31).wrapping_add(r.v)),
-            u: sum(|r| r.u) / count(),
-            f: min(|r| r.f),
-            at: min(|r| r.at),
+            k: first(|r| r.k),
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
+            v: max(|r| r.v),
+            u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
+            at: window_end(),
         });
     let s2 = s0.key_by(|r| r.k).window(hopping(millis(10), millis(4))).aggregate(Event {
         k: key(),
@@ -65,9 +65,11 @@ pub(crate) fn job_085(events: Stream<Event>) -> Stream<Event> {
         .filter(|r| r.k != 1);
     let s4 = s2.union(s3);
     let s5 = s4
-        .union(s1)
-        .try_map(|r| r.u.checked_add(9).map(|u| Event { u, ..r.clone() }).ok_or("too large".to_owned()));
-    s5
+        .flat_map(|r| (0..r.k % 3).map(|n| Event { k: n, ..r.clone() }).collect::<Vec<_>>())
+        .filter_map(|r| r.v.checked_add(1).map(|v| Event { v, ..r }));
+    let s6 = s4.map(|r| Event { v: r.v.wrapping_mul(3), ..r });
+    let s7 = s4.try_map(refuse_some).filter(|r| r.k != 1);
+    (s1, s5, s6, s7)
 }
 
 #[stream_job]
@@ -76,19 +78,20 @@ pub(crate) fn job_086(events: Stream<Event>) -> Stream<Event> {
         .filter(|r| r.k != 1)
         .event_time(|r| r.at / 2, out_of_order(secs(1)))
         .try_map(refuse_some)
-        .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r })
+        .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r });
+    let s1 = s0
         .key_by(|r| r.k)
         .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) })
         .window(tumbling(millis(60)))
         .aggregate(Event {
-            k: key(),
-            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: avg(|r| r.u).to_bits(),
-            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
-            at: min(|r| r.at),
+            k: first(|r| r.k),
+            s: acc(Trail, |r| r.s.clone()),
+            v: max(|r| r.v),
+            u: sum(|r| r.u),
+            f: max(|r| r.f),
+            at: window_end(),
         });
-    s0
+    s1
 }
 
 #[stream_job]
@@ -144,28 +147,27 @@ pub(crate) fn job_089(events: Stream<Event>) -> Stream<Event> {
         .filter(|r| r.u % 4 != 0)
         .event_time(|r| r.at, out_of_order(millis(100)))
         .flat_map(|r| (0..r.k % 3).map(|n| Event { k: n, ..r.clone() }).collect::<Vec<_>>())
-        .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r });
-    let s1 = s0
+        .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r })
         .key_by(|_| 7u8)
         .inspect(look)
-        .window(hopping(millis(6), millis(1)))
+        .window(hopping(millis(10), millis(5)))
         .aggregate(Event {
-            k: first(|r| r.k),
-            s: acc(Trail, |r| r.s.clone()),
-            v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
-            u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
-            f: min(|r| r.f),
-            at: window_end(),
+            k: min(|r| r.k),
+            s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
+            v: sum(|r| r.v),
+            u: min(|r| r.u),
+            f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
+            at: min(|r| r.at),
         })
-        .window(hopping(millis(10), millis(4)))
+        .key_by(|r| r.s.clone())
+        .running(ttl(millis(0)))
         .aggregate(Event {
-            k: sum(|r| r.k % 64),
-            s: max(|r| r.s.clone()),
-            v: window_end().wrapping_sub(window_start()),
-            u: count(),
-            f: sum(|r| r.f),
-            at: window_start(),
-        })
-        .filter(|r| r.v >= 0);
-    s1
+            k: last(|r| r.k),
+            s: key(),
+            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+            u: count_distinct(|r| (r.k, r.s.clone())),
+            f: count() as f64,
+            at: max(|r| r.at),
+        });
+    s0
 }
