@@ -2,6 +2,7 @@
 
 pub use serde;
 
+pub use crate::aggregate::{checked_limit, checked_rank, checked_ranks};
 pub use crate::context::Cx;
 pub use crate::join::{Within, checked_within};
 pub use crate::layout::Layout;

@@ -143,6 +143,8 @@ pub struct Effects {
     pub rejects: Vec<Reject>,
     /// Records that came too late for every window, since the last drain.
     pub late: u64,
+    /// Records that `distinct_within` held back, since the last drain.
+    pub repeated: u64,
 }
 
 impl Effects {

@@ -89,6 +89,14 @@ pub enum BuildError {
         /// What is wrong and what is expected.
         reason: String,
     },
+    /// A number of an aggregate that comes from a setting is impossible.
+    #[error("aggregate of `{job}`: {reason}")]
+    Argument {
+        /// The job.
+        job: String,
+        /// What is wrong and what is expected.
+        reason: String,
+    },
     /// A port cannot be connected as asked.
     #[error("port `{port}`: {reason}")]
     Port {

@@ -1,5 +1,6 @@
 //! The operators, one file each: what a record becomes, what state is kept, what a watermark does.
 
+pub mod distinct_within;
 pub mod event_time;
 pub mod filter;
 pub mod filter_map;
@@ -8,6 +9,7 @@ pub mod global_aggregate;
 pub mod inspect;
 pub mod interval_join;
 pub mod key_by;
+mod keyed_rows;
 pub mod late;
 pub mod map;
 pub mod running;

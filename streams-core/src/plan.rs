@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 
+use crate::aggregate::{Argument, Limit, Rank};
 use crate::chain::Chain;
 use crate::context::Context;
 use crate::error::BuildError;
@@ -118,6 +119,31 @@ impl<L: Layout, P: Ports> Plan<L, P> {
             None => Ok(bound),
             Some(reason) => {
                 Err(BuildError::Window { job: self.topology.job.to_owned(), reason: reason.to_owned() })
+            }
+        }
+    }
+
+    /// Checks how many values an aggregate is to keep, where that is known only now.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn limit<N: Argument<Limit>>(&self, limit: N) -> Result<N, BuildError> {
+        self.argument(limit.problem(), limit)
+    }
+
+    /// Checks quantiles that are known only now.
+    ///
+    /// # Errors
+    /// When one is not between 0 and 1.
+    pub fn rank<N: Argument<Rank>>(&self, rank: N) -> Result<N, BuildError> {
+        self.argument(rank.problem(), rank)
+    }
+
+    fn argument<N>(&self, problem: Option<&'static str>, argument: N) -> Result<N, BuildError> {
+        match problem {
+            None => Ok(argument),
+            Some(reason) => {
+                Err(BuildError::Argument { job: self.topology.job.to_owned(), reason: reason.to_owned() })
             }
         }
     }

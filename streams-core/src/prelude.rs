@@ -2,7 +2,10 @@
 
 pub use streams_macros::{record_core as record, stream_job_core as stream_job};
 
-pub use crate::aggregate::{Accumulator, acc, avg, count, max, min, sum};
+pub use crate::aggregate::{
+    Accumulator, acc, approx_count_distinct, avg, collect, count, count_distinct, first, fold, fold_merge,
+    last, max, max_by, min, min_by, quantile, quantiles, reduce, sum, top_k,
+};
 pub use crate::join::within;
 pub use crate::op::running::{forever, ttl};
 pub use crate::stream::Stream;

@@ -4,11 +4,14 @@
 //! without event time, on the user's own word. Inside a job they are inferred; in a signature they are left out.
 
 use std::marker::PhantomData;
+use std::time::Duration;
 
-use crate::aggregate::{Aggregates, Typer};
+use crate::aggregate::{Aggregates, StandsIn, Typer};
 use crate::chain::{Closed, Id, Then};
+use crate::join::Timed;
 use crate::key::{Key, Shuffled};
 use crate::layout::Queue;
+use crate::op::distinct_within::DistinctWithin;
 use crate::op::event_time::EventTime;
 use crate::op::filter::Filter;
 use crate::op::filter_map::FilterMap;
@@ -165,6 +168,39 @@ impl<T, K, Tm, W, O, H> Stream<T, K, Tm, W, O, H> {
         self.then(KeyBy(key, PhantomData))
     }
 
+    /// Keeps the first of the records of a key that are less than `length` of event time apart: what is repeated
+    /// is held back and counted. A `length` of zero holds nothing back.
+    ///
+    /// # Examples
+    /// ```
+    /// use streams_core::{prelude::*, testing::Harness};
+    ///
+    /// #[record]
+    /// struct Alarm { host: String, at: i64 }
+    ///
+    /// #[stream_job]
+    /// fn quiet(alarms: Stream<Alarm>) -> Stream<Alarm> {
+    ///     alarms
+    ///         .event_time(|a| a.at, out_of_order(secs(5)))
+    ///         .key_by(|a| a.host.clone())
+    ///         .distinct_within(mins(1))
+    /// }
+    ///
+    /// let mut job = Harness::new(quiet);
+    /// for at in [0, 2_000, 59_999, 60_000, 61_000] {
+    ///     job.push("alarms", Alarm { host: "h".to_owned(), at });
+    /// }
+    /// let times: Vec<i64> = job.take::<Alarm>("quiet").iter().map(|alarm| alarm.at).collect();
+    /// assert_eq!((times, job.repeated()), (vec![0, 60_000], 3));
+    /// ```
+    pub fn distinct_within(self, length: Duration) -> Next<T, K, Tm, W, O, DistinctWithin<K, T>, H>
+    where
+        K: Keyed,
+        Tm: Timed,
+    {
+        self.then(DistinctWithin::new(length))
+    }
+
     /// Cuts the records of each key into windows, for an aggregate.
     pub fn window<S: WindowSpec + WindowOver<Tm>>(self, spec: S) -> Stream<T, K, Tm, S, O, H>
     where
@@ -182,7 +218,7 @@ impl<T, K, Tm, W, O, H> Stream<T, K, Tm, W, O, H> {
     }
 
     /// Gathers the records of each key and window into one result: a struct literal (or any expression) whose
-    /// values may be `sum`, `count`, `min`, `max`, `avg`, `acc`, `key()`, `window_start()`, `window_end()`,
+    /// values may be aggregates ([`crate::aggregate`] lists them), `key()`, `window_start()`, `window_end()`,
     /// `fired()` and arithmetic over them.
     #[expect(clippy::needless_pass_by_value, reason = "only the signature is ever used")]
     pub fn aggregate<R>(self, result: R) -> Stream<R, K, Tm>
@@ -285,7 +321,7 @@ pub fn aggregate<T: 'static, K, Tm, W, O, H, A, F, R>(
 where
     W: Windowed,
     K: Keyed,
-    A: Aggregates<T>,
+    A: Aggregates<T> + StandsIn<W>,
     F: Fn(&K, W::Span, A::Out) -> R + Pure,
 {
     let operator = stream.window.aggregate(id, aggregates, finish);
@@ -307,7 +343,7 @@ pub fn aggregate_late<T: 'static, K, Tm, W, O, H, A, F, R>(
 where
     W: Closing,
     K: Keyed,
-    A: Aggregates<T>,
+    A: Aggregates<T> + StandsIn<W>,
     F: Fn(&K, W::Span, A::Out) -> R + Pure,
 {
     let aggregate = stream.window.aggregate(id, aggregates, finish);

@@ -29,6 +29,7 @@ pub struct Harness<J: Job> {
     store: MemoryStore,
     rejects: Vec<Reject>,
     late: u64,
+    repeated: u64,
     /// The input ports that have ended.
     ended: Vec<usize>,
     _job: std::marker::PhantomData<J>,
@@ -75,6 +76,7 @@ impl<J: Job> Harness<J> {
             store: MemoryStore::new(),
             rejects: Vec::new(),
             late: 0,
+            repeated: 0,
             ended: Vec::new(),
             _job: std::marker::PhantomData,
         })
@@ -150,6 +152,12 @@ impl<J: Job> Harness<J> {
         }
     }
 
+    /// How many records `distinct_within` held back.
+    #[must_use]
+    pub fn repeated(&self) -> u64 {
+        self.repeated
+    }
+
     /// How many records came too late for every window.
     #[must_use]
     pub fn late(&self) -> u64 {
@@ -199,6 +207,7 @@ impl<J: Job> Harness<J> {
         let mut effects = Effects::default();
         self.machine.drain(&mut effects);
         self.late += effects.late;
+        self.repeated += effects.repeated;
         self.rejects.append(&mut effects.rejects);
     }
 }

@@ -90,6 +90,24 @@ fn overlapping(events: Stream<Event>) -> Stream<u64> {
         .aggregate(sum(|e| e.amount))
 }
 
+/// Values that come again and again, so that what is kept of them does not grow.
+#[stream_job]
+fn gathered(events: Stream<Event>) -> Stream<(u64, u64, u64, usize, u64, u64, f64, u64, u64)> {
+    events.event_time(|e| e.at, out_of_order(secs(1))).key_by(|e| e.key).window(tumbling(days(1))).aggregate(
+        (
+            first(|e| e.amount),
+            last(|e| e.amount),
+            max_by(|e| e.at, |e| e.amount),
+            top_k(8, |e| e.amount).len(),
+            count_distinct(|e| e.amount % 1_000),
+            approx_count_distinct(|e| e.amount % 1_000),
+            quantile(0.5, |e| e.amount % 1_000),
+            reduce(|e| e.amount, |a, b| a ^ b),
+            fold(0, |n, e| n ^ e.amount),
+        ),
+    )
+}
+
 #[stream_job]
 fn running(events: Stream<Event>) -> Stream<u64> {
     events
@@ -98,6 +116,15 @@ fn running(events: Stream<Event>) -> Stream<u64> {
         .running(ttl(days(1)))
         .aggregate(sum(|e| e.amount))
         .filter(|n| *n == u64::MAX)
+}
+
+#[stream_job]
+fn not_repeated(events: Stream<Event>) -> Stream<Event> {
+    events
+        .event_time(|e| e.at, out_of_order(secs(1)))
+        .key_by(|e| e.key)
+        .distinct_within(millis(500))
+        .filter(|e| e.amount == u64::MAX)
 }
 
 #[stream_job]
@@ -161,7 +188,9 @@ fn stateless_operators_allocate_nothing() {
 fn known_keys_allocate_nothing() {
     check(keyed);
     check(overlapping);
+    check(gathered);
     check(running);
+    check(not_repeated);
 }
 
 /// A join keeps its records: the lists of 100 keys grow by doubling.

@@ -40,7 +40,8 @@ pub(crate) fn job(ctxt: &Ctxt, job: &Job) {
 /// call: `fn job(flows: Stream<Flow>, out_of_order: Duration)`.
 fn check_names_hide_nothing(ctxt: &Ctxt, job: &Job) {
     let refuse = |name: &Ident, what: &str| {
-        if symbol::PRELUDE_FUNCTIONS.iter().any(|function| name == function) {
+        let accumulators = symbol::ACCUMULATORS.iter().map(|accumulator| accumulator.name);
+        if symbol::PRELUDE_FUNCTIONS.iter().copied().chain(accumulators).any(|function| name == function) {
             ctxt.error_at(
                 name.span(),
                 format!("the {what} `{name}` hides the function `{name}`; choose another name"),

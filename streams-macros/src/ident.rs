@@ -63,6 +63,11 @@ impl Names {
         self.forge(&format!("__SPEC{node}"), place)
     }
 
+    /// The constant that holds a number of an accumulator.
+    pub(crate) fn number(self, place: Span) -> Ident {
+        self.forge("__N", place)
+    }
+
     /// The names of the wiring, at one place.
     pub(crate) fn wires(self, place: Span) -> Wires {
         Wires { names: self, place }

@@ -184,12 +184,23 @@ pub(crate) struct Aggregate {
 /// One accumulator of an aggregate.
 #[derive(Debug)]
 pub(crate) struct Accumulator {
-    /// The user's call; its last argument is the closure over the record.
+    /// The user's call.
     pub(crate) call: syn::ExprCall,
     /// The accumulator's word.
     pub(crate) word: Ident,
-    /// Settings and plain values that the closure mentions.
+    /// Its arguments, in order.
+    pub(crate) arguments: Vec<Argument>,
+}
+
+/// What is known of an argument of an accumulator.
+#[derive(Debug)]
+pub(crate) struct Argument {
+    /// What it is.
+    pub(crate) role: symbol::Argument,
+    /// Settings and plain values that it mentions.
     pub(crate) captures: Vec<Ident>,
+    /// Whether rustc can evaluate it while it compiles the job.
+    pub(crate) is_const: bool,
 }
 
 /// An output port.
@@ -232,8 +243,8 @@ impl Node {
             Call::Args(args) => args.captures.iter().collect(),
             Call::Join(join) => join.captures.iter().collect(),
             Call::Aggregate(aggregate) => {
-                let inner = aggregate.accumulators.iter().flat_map(|accumulator| &accumulator.captures);
-                inner.chain(&aggregate.captures).collect()
+                let arguments = aggregate.accumulators.iter().flat_map(|accumulator| &accumulator.arguments);
+                arguments.flat_map(|argument| &argument.captures).chain(&aggregate.captures).collect()
             }
             Call::Port(..) | Call::ConstWindow(..) | Call::Streams | Call::Unfinished(_) => Vec::new(),
         }

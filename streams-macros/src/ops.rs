@@ -116,6 +116,7 @@ pub(crate) static OPS: &[Op] = &[
     straight("try_map", 1, ".try_map(|r| ..)", Id::Suffix),
     straight("inspect", 1, ".inspect(|r| ..)", Id::None),
     shaped("key_by", 1, ".key_by(|r| r.host.clone())", Kind::Keyed, Form::Cut),
+    straight("distinct_within", 1, ".distinct_within(secs(60))", Id::Suffix),
     shaped("window", 1, ".window(tumbling(secs(10)))", Kind::Windowed, Form::Window),
     shaped("running", 1, ".running(ttl(mins(10)))", Kind::Running, Form::Method),
     Op { name: "aggregate", args: 1, example: ".aggregate(Total { host: key(), n: count() })",
@@ -161,6 +162,8 @@ const RENAMED: &[(&str, &str)] = &[
     ("name", "named"),
     ("where", "filter"),
     ("select", "map"),
+    ("dedup", "distinct_within"),
+    ("distinct", "distinct_within"),
     ("assign_timestamps", "event_time"),
 ];
 

@@ -133,7 +133,7 @@ pub(crate) const CONST_CONSTRUCTORS: &[&str] = &[
     "from_hours",
 ];
 
-/// Functions of the prelude that a variable of the same name would hide.
+/// Functions of the prelude, beside the accumulators, that a variable of the same name would hide.
 pub(crate) const PRELUDE_FUNCTIONS: &[&str] = &[
     "out_of_order",
     "secs",
@@ -147,12 +147,6 @@ pub(crate) const PRELUDE_FUNCTIONS: &[&str] = &[
     "count_window",
     "global",
     "within",
-    "sum",
-    "count",
-    "min",
-    "max",
-    "avg",
-    "acc",
     KEY,
     WINDOW_START,
     WINDOW_END,
@@ -191,25 +185,66 @@ pub(crate) const RANDOM_CRATES: &[&str] = &["rand", "fastrand", "getrandom"];
 /// Functions that draw random numbers under any path.
 pub(crate) const RANDOM_CALLS: &[&str] = &["thread_rng", "random", "getrandom"];
 
+/// What an argument of an accumulator is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Argument {
+    /// A closure over the record.
+    OfRecord,
+    /// A value that a closure over it and the record goes on from.
+    Start,
+    /// Anything that takes its types from the other arguments.
+    Plain,
+    /// How many values are kept at most.
+    Limit,
+    /// A quantile.
+    Rank,
+    /// An array of quantiles.
+    Ranks,
+}
+
 /// One accumulator function of the aggregate language.
 #[derive(Debug)]
 pub(crate) struct Accumulator {
     /// The word.
     pub(crate) name: &'static str,
-    /// How many arguments it takes; the last one, if any, is the closure over the record.
-    pub(crate) args: usize,
+    /// Its arguments.
+    pub(crate) arguments: &'static [Argument],
     /// How a call looks, for messages.
     pub(crate) example: &'static str,
 }
 
+const fn accumulator(
+    name: &'static str,
+    arguments: &'static [Argument],
+    example: &'static str,
+) -> Accumulator {
+    Accumulator { name, arguments, example }
+}
+
+use Argument::{Limit, OfRecord, Plain, Rank, Ranks, Start};
+
 /// The accumulators; every other call inside an aggregate is a plain expression.
-pub(crate) const ACCUMULATORS: &[Accumulator] = &[
-    Accumulator { name: "sum", args: 1, example: "sum(|r| r.bytes)" },
-    Accumulator { name: "count", args: 0, example: "count()" },
-    Accumulator { name: "min", args: 1, example: "min(|r| r.bytes)" },
-    Accumulator { name: "max", args: 1, example: "max(|r| r.bytes)" },
-    Accumulator { name: "avg", args: 1, example: "avg(|r| r.bytes)" },
-    Accumulator { name: "acc", args: 2, example: "acc(MyAccumulator, |r| r.bytes)" },
+#[rustfmt::skip]
+pub(crate) static ACCUMULATORS: &[Accumulator] = &[
+    accumulator("sum", &[OfRecord], "sum(|r| r.bytes)"),
+    accumulator("count", &[], "count()"),
+    accumulator("min", &[OfRecord], "min(|r| r.bytes)"),
+    accumulator("max", &[OfRecord], "max(|r| r.bytes)"),
+    accumulator("avg", &[OfRecord], "avg(|r| r.bytes)"),
+    accumulator("first", &[OfRecord], "first(|r| r.city.clone())"),
+    accumulator("last", &[OfRecord], "last(|r| r.city.clone())"),
+    accumulator("min_by", &[OfRecord, OfRecord], "min_by(|r| r.ms, |r| r.path.clone())"),
+    accumulator("max_by", &[OfRecord, OfRecord], "max_by(|r| r.ms, |r| r.path.clone())"),
+    accumulator("top_k", &[Limit, OfRecord], "top_k(3, |r| r.bytes)"),
+    accumulator("collect", &[Limit, OfRecord], "collect(100, |r| r.path.clone())"),
+    accumulator("count_distinct", &[OfRecord], "count_distinct(|r| r.user.clone())"),
+    accumulator("approx_count_distinct", &[OfRecord], "approx_count_distinct(|r| r.user.clone())"),
+    accumulator("quantile", &[Rank, OfRecord], "quantile(0.99, |r| r.ms)"),
+    accumulator("quantiles", &[Ranks, OfRecord], "quantiles([0.5, 0.99], |r| r.ms)"),
+    accumulator("reduce", &[OfRecord, Plain], "reduce(|r| r.flags, |a, b| a | b)"),
+    accumulator("fold", &[Start, Plain], "fold(0, |acc, r| acc + r.bytes)"),
+    accumulator("fold_merge", &[Start, Plain, Plain], "fold_merge(0, |acc, r| acc + r.bytes, |acc, behind| acc + behind)"),
+    accumulator("acc", &[Plain, OfRecord], "acc(MyAccumulator, |r| r.bytes)"),
 ];
 
 /// The longest tuple that the core accumulates.

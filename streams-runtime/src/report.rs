@@ -13,6 +13,9 @@ pub(crate) struct Counters {
     pub(crate) records_out: u64,
     /// Records that came too late for all their windows.
     pub(crate) late: u64,
+    /// Records that `distinct_within` held back.
+    #[serde(default)]
+    pub(crate) repeated: u64,
     /// Bad records that became dead letters, written or only counted.
     pub(crate) dead_letter: u64,
     /// Bad records passed over by `--on-bad skip`.
@@ -69,6 +72,9 @@ impl Report {
             grouped(c.late),
             counted(c.dead_letter, "dead letter"),
         );
+        if c.repeated > 0 {
+            text.push_str(&format!(", {} repeated", grouped(c.repeated)));
+        }
         if c.skipped > 0 {
             text.push_str(&format!(", {} skipped", grouped(c.skipped)));
         }

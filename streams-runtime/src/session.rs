@@ -81,6 +81,7 @@ impl Session {
             self.counters.records_out += std::mem::take(&mut out.records);
         }
         self.counters.late += std::mem::take(&mut effects.late);
+        self.counters.repeated += std::mem::take(&mut effects.repeated);
         if !effects.rejects.is_empty() {
             let source =
                 source.and_then(|(port, batch)| self.inputs.ports.get(port).map(|input| (input, batch)));

@@ -179,3 +179,36 @@ fn every_operator_is_documented_where_editors_look() {
     });
     none("an operator is a documented method of `Stream` and stands in the README", missing);
 }
+
+/// The names of the accumulators of the aggregate language.
+fn accumulators() -> Vec<String> {
+    let table = fs::read_to_string(root().join("streams-macros/src/symbol.rs")).unwrap();
+    let row = |line: &str| Some(line.trim().strip_prefix("accumulator(\"")?.split('"').next()?.to_owned());
+    table.lines().filter_map(row).collect()
+}
+
+#[test]
+fn every_accumulator_is_in_the_prelude_and_documented_with_an_example() {
+    let accumulators = accumulators();
+    assert!(accumulators.len() >= 19, "{accumulators:?}");
+    let prelude = fs::read_to_string(root().join("streams-core/src/prelude.rs")).unwrap();
+    let words: Vec<&str> = prelude.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let folder = root().join("streams-core/src/aggregate");
+    let files: Vec<String> = sources()
+        .into_iter()
+        .filter(|path| path.starts_with(&folder))
+        .map(|path| fs::read_to_string(path).unwrap())
+        .collect();
+    let missing = accumulators.into_iter().filter(|name| {
+        // In its own file, alone or as one of a macro.
+        let documented = files.iter().any(|text| {
+            let is_here = text.contains(&format!("pub fn {name}<"))
+                || text.contains(&format!("pub const fn {name}("))
+                || text.contains("pub fn $function<") && text.contains(&format!("    {name} "));
+            is_here && text.contains("/// # Examples")
+        });
+        !documented || !words.contains(&name.as_str()) || !readme.contains(&format!("`{name}("))
+    });
+    none("an accumulator has an example, is in the prelude and stands in the README", missing);
+}

@@ -36,6 +36,52 @@ pub trait Accumulator<V>: Send + 'static {
 pub struct Acc<A, T, F, V>(A, ByRef<T, F, V>);
 
 /// Aggregates what the closure gives by an [`Accumulator`] of one's own.
+///
+/// **State** what the accumulator keeps. **Order** as in [`first`](super::first).
+///
+/// # Examples
+/// ```
+/// use streams_core::{prelude::*, testing::Harness};
+///
+/// #[record]
+/// struct Reading { sensor: u32, value: f64 }
+///
+/// /// The span between the smallest and the largest value.
+/// struct Span;
+///
+/// impl Accumulator<f64> for Span {
+///     type State = (f64, f64);
+///     type Out = f64;
+///
+///     fn init(&self) -> (f64, f64) {
+///         (f64::INFINITY, f64::NEG_INFINITY)
+///     }
+///
+///     fn add(&self, (low, high): &mut (f64, f64), value: f64) {
+///         *low = low.min(value);
+///         *high = high.max(value);
+///     }
+///
+///     fn merge(&self, state: &mut (f64, f64), (low, high): (f64, f64)) {
+///         *state = (state.0.min(low), state.1.max(high));
+///     }
+///
+///     fn finish(&self, (low, high): (f64, f64)) -> f64 {
+///         high - low
+///     }
+/// }
+///
+/// #[stream_job]
+/// fn span(readings: Stream<Reading>) -> Stream<f64> {
+///     readings.key_by(|r| r.sensor).running(forever()).aggregate(acc(Span, |r| r.value))
+/// }
+///
+/// let mut job = Harness::new(span);
+/// for value in [2.0, 1.5, 4.0] {
+///     job.push("readings", Reading { sensor: 1, value });
+/// }
+/// assert_eq!(job.take::<f64>("span"), [0.0, 0.5, 2.5]);
+/// ```
 pub fn acc<A: Accumulator<V>, T, F: Fn(&T) -> V, V>(accumulator: A, of: ByRef<T, F, V>) -> Acc<A, T, F, V> {
     Acc(accumulator, of)
 }

@@ -7,6 +7,28 @@ use crate::aggregate::{Aggregate, AggregateError, ByRef, Number, type_name};
 pub struct Avg<T, F, R>(ByRef<T, F, R>);
 
 /// The mean of what the closure gives, as `f64`; of `Duration`s in seconds.
+///
+/// It is the exact sum of integers, or the compensated one of floats, divided by their number; so it cannot
+/// overflow. **State** that of [`sum`](super::sum) and a count.
+///
+/// # Examples
+/// ```
+/// use streams_core::{prelude::*, testing::Harness};
+///
+/// #[record]
+/// struct Request { host: String, bytes: u64 }
+///
+/// #[stream_job]
+/// fn size(requests: Stream<Request>) -> Stream<f64> {
+///     requests.key_by(|r| r.host.clone()).running(forever()).aggregate(avg(|r| r.bytes))
+/// }
+///
+/// let mut job = Harness::new(size);
+/// for bytes in [u64::MAX, u64::MAX] {
+///     job.push("requests", Request { host: "h".to_owned(), bytes });
+/// }
+/// assert_eq!(job.take::<f64>("size"), [u64::MAX as f64, u64::MAX as f64]);
+/// ```
 pub fn avg<T, F: Fn(&T) -> R, R: Number>(of: ByRef<T, F, R>) -> Avg<T, F, R> {
     Avg(of)
 }

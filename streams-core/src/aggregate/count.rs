@@ -6,7 +6,27 @@ use crate::aggregate::{Aggregate, AggregateError};
 #[derive(Debug, Clone, Copy)]
 pub struct Count;
 
-/// How many records, as `u64`.
+/// How many records, as `u64`. **State** 8 bytes.
+///
+/// # Examples
+/// ```
+/// use streams_core::{prelude::*, testing::Harness};
+///
+/// #[record]
+/// struct Hit { host: String }
+///
+/// #[stream_job]
+/// fn per_host(hits: Stream<Hit>) -> Stream<(String, u64)> {
+///     hits.key_by(|h| h.host.clone()).running(forever()).aggregate((key(), count()))
+/// }
+///
+/// let mut job = Harness::new(per_host);
+/// for host in ["a", "b", "a"] {
+///     job.push("hits", Hit { host: host.to_owned() });
+/// }
+/// let counts = [("a", 1), ("b", 1), ("a", 2)].map(|(host, n)| (host.to_owned(), n));
+/// assert_eq!(job.take::<(String, u64)>("per_host"), counts);
+/// ```
 #[must_use]
 pub const fn count() -> Count {
     Count

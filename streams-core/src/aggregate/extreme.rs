@@ -22,17 +22,39 @@ impl<R: PartialOrd + Clone + Serialize + DeserializeOwned + Send + std::fmt::Deb
 /// Whether `value` takes the place of `best`. A value that is not even comparable with itself (NaN) gives way
 /// to any other.
 #[inline(always)]
-fn replaces<R: PartialOrd>(value: &R, best: &R, better: impl Fn(&R, &R) -> bool) -> bool {
+pub(super) fn replaces<R: PartialOrd>(value: &R, best: &R, better: impl Fn(&R, &R) -> bool) -> bool {
     better(value, best) || (best.partial_cmp(best).is_none() && value.partial_cmp(value).is_some())
 }
 
 macro_rules! extremes {
-    ($($function:ident $name:ident $operator:tt $doc:literal),*) => {$(
+    ($($function:ident $name:ident $operator:tt $doc:literal $example:literal),*) => {$(
         #[doc = concat!("See [`", stringify!($function), "`].")]
         #[derive(Debug, Clone, Copy)]
         pub struct $name<T, F, R>(ByRef<T, F, R>);
 
         #[doc = $doc]
+        ///
+        /// **Order** of equal values the first to arrive counts (as in [`first`](super::first)). **State** one
+        /// value.
+        ///
+        /// # Examples
+        /// ```
+        /// use streams_core::{prelude::*, testing::Harness};
+        ///
+        /// #[record]
+        /// struct Reading { sensor: u32, value: f64 }
+        ///
+        /// #[stream_job]
+        /// fn extreme(readings: Stream<Reading>) -> Stream<f64> {
+        #[doc = concat!("    readings.key_by(|r| r.sensor).running(forever()).aggregate(", stringify!($function), "(|r| r.value))")]
+        /// }
+        ///
+        /// let mut job = Harness::new(extreme);
+        /// for value in [2.0, f64::NAN, 3.0, 1.0] {
+        ///     job.push("readings", Reading { sensor: 1, value });
+        /// }
+        #[doc = concat!("assert_eq!(job.take::<f64>(\"extreme\"), ", $example, ");")]
+        /// ```
         pub fn $function<T, F: Fn(&T) -> R, R: Extreme>(of: ByRef<T, F, R>) -> $name<T, F, R> {
             $name(of)
         }
@@ -72,6 +94,6 @@ macro_rules! extremes {
 }
 
 extremes!(
-    min Min < "The smallest of what the closure gives; NaN only when there is nothing else.",
-    max Max > "The largest of what the closure gives; NaN only when there is nothing else."
+    min Min < "The smallest of what the closure gives; NaN only when there is nothing else." "[2.0, 2.0, 2.0, 1.0]",
+    max Max > "The largest of what the closure gives; NaN only when there is nothing else." "[2.0, 2.0, 3.0, 3.0]"
 );

@@ -30,9 +30,10 @@ pub trait Number: Sized + Send + 'static {
     fn to_f64(total: &Self::Total) -> f64;
 }
 
-// Sums are kept in 128 bits, which no number of 64-bit values can overflow in practice, so that adding never
-// fails and only a result that does not fit is an error. 128-bit values themselves add with a check: past the
-// end they stay at the end, and `finish` then refuses.
+// Sums of values of up to 64 bits are kept in 128, those of 128-bit values in 192: no number of values that fits
+// a 64-bit count can leave them. So adding never fails, and neither order nor the parts of a window decide
+// whether a sum fits: with values of both signs one order leaves the type on the way and another does not. Only
+// the result can fail to fit.
 
 /// A 128-bit sum as two words: aligned like a `u64`, so that a row of state is no larger than it must be.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -106,54 +107,76 @@ macro_rules! integers {
 integers!(u128, u64: u8, u16, u32, u64, usize);
 integers!(i128, i64: i8, i16, i32, i64, isize);
 
-/// A sum of 128-bit values, or the fact that it left the range.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, De)]
-pub enum Checked<N> {
-    /// The sum so far.
-    Sum(N),
-    /// It left the range of the type.
-    Left,
+/// A sum of 128-bit values in 192 bits, as two's complement.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, De)]
+pub struct Wide(u128, i64);
+
+impl Wide {
+    fn add(&mut self, Self(low, high): Self) {
+        let (sum, carry) = self.0.overflowing_add(low);
+        *self = Self(sum, self.1.wrapping_add(high).wrapping_add(i64::from(carry)));
+    }
+
+    fn to_f64(self) -> f64 {
+        match i128::try_from(self) {
+            Ok(small) => small as f64,
+            // Beyond 128 bits the halves cannot cancel each other to less than half.
+            Err(_) => self.1 as f64 * 2.0_f64.powi(128) + self.0 as f64,
+        }
+    }
+}
+
+impl From<u128> for Wide {
+    fn from(value: u128) -> Self {
+        Self(value, 0)
+    }
+}
+
+impl From<i128> for Wide {
+    fn from(value: i128) -> Self {
+        Self(value as u128, if value < 0 { -1 } else { 0 })
+    }
+}
+
+impl TryFrom<Wide> for u128 {
+    type Error = ();
+
+    fn try_from(Wide(low, high): Wide) -> Result<Self, ()> {
+        if high == 0 { Ok(low) } else { Err(()) }
+    }
+}
+
+impl TryFrom<Wide> for i128 {
+    type Error = ();
+
+    fn try_from(wide: Wide) -> Result<Self, ()> {
+        let low = wide.0 as Self;
+        if Wide::from(low) == wide { Ok(low) } else { Err(()) }
+    }
 }
 
 macro_rules! widest {
     ($($int:ty),*) => {$(
-        impl Default for Checked<$int> {
-            fn default() -> Self {
-                Self::Sum(0)
-            }
-        }
-
         impl Number for $int {
-            type Total = Checked<$int>;
+            type Total = Wide;
 
-            fn add(total: &mut Checked<$int>, value: Self) {
-                if let Checked::Sum(sum) = *total {
-                    *total = sum.checked_add(value).map_or(Checked::Left, Checked::Sum);
-                }
+            fn add(total: &mut Wide, value: Self) {
+                total.add(Wide::from(value));
             }
 
-            fn merge(total: &mut Checked<$int>, behind: Checked<$int>) {
-                match behind {
-                    Checked::Sum(value) => Self::add(total, value),
-                    Checked::Left => *total = Checked::Left,
-                }
+            fn merge(total: &mut Wide, behind: Wide) {
+                total.add(behind);
             }
 
-            fn finish(total: Checked<$int>) -> Result<Self, AggregateError> {
-                match total {
-                    Checked::Sum(sum) => Ok(sum),
-                    Checked::Left => Err(AggregateError::Overflow {
-                        sum: "of these values".to_owned(),
-                        of: stringify!($int),
-                    }),
-                }
+            fn finish(total: Wide) -> Result<Self, AggregateError> {
+                Self::try_from(total).map_err(|()| AggregateError::Overflow {
+                    sum: format!("of about {:e}", total.to_f64()),
+                    of: stringify!($int),
+                })
             }
 
-            fn to_f64(total: &Checked<$int>) -> f64 {
-                match total {
-                    Checked::Sum(sum) => *sum as f64,
-                    Checked::Left => f64::NAN,
-                }
+            fn to_f64(total: &Wide) -> f64 {
+                total.to_f64()
             }
         }
     )*};

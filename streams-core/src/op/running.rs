@@ -3,17 +3,15 @@
 use std::marker::PhantomData;
 use std::time::Duration;
 
-use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::{Aggregates, type_name};
-use crate::bug::{Bug, planted};
-use crate::codec;
 use crate::context::Context;
 use crate::key::Key;
+use crate::op::keyed_rows::{KeyedRows, is_forgotten};
 use crate::push::{Operator, Push, System};
 use crate::record::{EventTimed, NoTime, Rec};
-use crate::state::{OperatorId, Page, Saver};
+use crate::state::OperatorId;
 use crate::time::{Fired, UNTIMED, Window, as_ms};
 use crate::window::{Running, Windowed};
 
@@ -76,18 +74,7 @@ impl Windowed for Running<Option<i64>> {
         aggregates: A,
         finish: F,
     ) -> RunningAggregate<K, T, A, F> {
-        RunningAggregate {
-            id: OperatorId::new(id),
-            aggregates,
-            finish,
-            ttl_ms: self.0,
-            rows: HashMap::new(),
-            watermark_ms: UNTIMED,
-            sweep_ms: UNTIMED,
-            dropped: Vec::new(),
-            loading: false,
-            _value: PhantomData,
-        }
+        RunningAggregate { rows: KeyedRows::new(id), aggregates, finish, ttl_ms: self.0, _value: PhantomData }
     }
 }
 
@@ -97,26 +84,11 @@ impl Windowed for Running<Option<i64>> {
 /// plus the `ttl`. **Time** watermarks pass unchanged; a result has the event time of its record.
 #[derive(Debug)]
 pub struct RunningAggregate<K, T, A: Aggregates<T>, F> {
-    id: OperatorId,
+    rows: KeyedRows<K, Kept<A::State>>,
     aggregates: A,
     finish: F,
     ttl_ms: Option<i64>,
-    rows: HashMap<K, Row<A::State>>,
-    watermark_ms: i64,
-    /// When keys are looked through for ones to forget. When that is changes no result.
-    sweep_ms: i64,
-    dropped: Vec<K>,
-    /// Not all rows are in memory. Those of keys that were dropped meanwhile may come again with a page that was
-    /// read before; their time is over, so they say nothing and are dropped again.
-    loading: bool,
     _value: PhantomData<fn(T)>,
-}
-
-#[derive(Debug)]
-struct Row<S> {
-    kept: Kept<S>,
-    changed: bool,
-    saved: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -125,60 +97,9 @@ struct Kept<S> {
     last_ms: i64,
 }
 
-/// Whether event time has passed `last_ms` by the `ttl`. Counted back from the watermark, because the sum of
-/// the other two may lie behind the end of time, which no watermark reaches.
-#[inline(always)]
-pub(super) fn is_forgotten(last_ms: i64, ttl_ms: i64, watermark_ms: i64) -> bool {
-    watermark_ms.checked_sub(ttl_ms).is_some_and(|oldest_ms| last_ms <= oldest_ms)
-}
-
-/// In front of the key of every row.
-const ROWS: &[u8] = b"r";
-
-impl<K: Key, T, A: Aggregates<T>, F> RunningAggregate<K, T, A, F> {
-    /// What the state is a state of. Another `ttl` goes on with it.
-    fn signature(&self) -> String {
-        format!("running ({}) by {}", A::signature(), type_name::<K>())
-    }
-
-    fn sweep(&mut self, ttl_ms: i64) {
-        let (watermark_ms, dropped) = (self.watermark_ms, &mut self.dropped);
-        self.rows.retain(|key, row| {
-            let keep = !is_forgotten(row.kept.last_ms, ttl_ms, watermark_ms);
-            if !keep && row.saved {
-                dropped.push(key.clone());
-            }
-            keep
-        });
-        self.sweep_ms = watermark_ms.saturating_add(ttl_ms.max(1));
-    }
-
-    /// Takes the rows of a page that are not here.
-    fn turn_page(&mut self, page: &mut Page<'_>) {
-        if !self.loading {
-            return;
-        }
-        let rows = &mut self.rows;
-        page.rows(self.id, &mut |key, value| {
-            let key: K = codec::key_from_slice(key.get(ROWS.len()..).unwrap_or_default())?;
-            if !rows.contains_key(&key) || planted(Bug::PageOverwrites) {
-                rows.insert(key, Row { kept: codec::from_slice(value)?, changed: false, saved: true });
-            }
-            Ok(())
-        });
-    }
-
-    fn save(&mut self, saver: &mut Saver<'_>) {
-        for key in self.dropped.drain(..) {
-            saver.delete(self.id, ROWS, &key);
-        }
-        for (key, row) in self.rows.iter_mut().filter(|(_, row)| row.changed) {
-            row.changed = false;
-            row.saved = true;
-            saver.put(self.id, ROWS, key, &row.kept);
-        }
-        saver.put_value(self.id, &self.signature(), &self.watermark_ms);
-    }
+/// What the rows are a state of. Another `ttl` goes on with them.
+fn signature<K, T, A: Aggregates<T>>() -> String {
+    format!("running ({}) by {}", A::signature(), type_name::<K>())
 }
 
 impl<K: Key, T, A, F, R> Operator<Rec<K, T>> for RunningAggregate<K, T, A, F>
@@ -191,33 +112,19 @@ where
     #[inline(always)]
     fn push<C: Context, N: Push<Self::Out, C>>(&mut self, record: Rec<K, T>, next: &mut N, cx: &mut C) {
         let aggregates = &self.aggregates;
-        let fresh = || Row {
-            kept: Kept { state: aggregates.init(), last_ms: UNTIMED },
-            changed: false,
-            saved: false,
-        };
-        // A known key is not cloned.
-        let row = match self.rows.get_mut(&record.key) {
-            Some(row) => row,
-            None => {
-                let stored = match self.loading {
-                    true => cx.base().fetch(self.id, ROWS, &record.key),
-                    false => None,
-                };
-                let stored = stored.map(|kept| Row { kept, changed: false, saved: true });
-                self.rows.entry(record.key.clone()).or_insert_with(|| stored.unwrap_or_else(fresh))
-            }
-        };
+        let watermark_ms = self.rows.watermark_ms;
+        let fresh = || Kept { state: aggregates.init(), last_ms: UNTIMED };
+        let row = self.rows.at(&record.key, cx.base(), fresh);
+        let kept = &mut row.value;
         if let Some(ttl_ms) = self.ttl_ms
-            && is_forgotten(row.kept.last_ms, ttl_ms, self.watermark_ms)
+            && is_forgotten(kept.last_ms, ttl_ms, watermark_ms)
         {
-            row.kept.state = aggregates.init();
-            row.kept.last_ms = UNTIMED;
+            *kept = fresh();
         }
         row.changed = true;
-        row.kept.last_ms = row.kept.last_ms.max(record.ts);
-        aggregates.add(&mut row.kept.state, &record.val);
-        match aggregates.finish(row.kept.state.clone()) {
+        kept.last_ms = kept.last_ms.max(record.ts);
+        aggregates.add(&mut kept.state, &record.val);
+        match aggregates.value(&kept.state) {
             Ok(values) => {
                 let window = Window { start: UNTIMED, end: UNTIMED, fired: Fired::Final };
                 let val = (self.finish)(&record.key, window, values);
@@ -225,19 +132,17 @@ where
             }
             Err(error) => {
                 let key = serde_json::to_string(&record.key).ok();
-                cx.base().reject_result(self.id.name(), error.to_string(), key);
+                cx.base().reject_result(self.rows.id.name(), error.to_string(), key);
             }
         }
     }
 
     #[inline(always)]
     fn watermark<C: Context, N: Push<Self::Out, C>>(&mut self, at_ms: i64, next: &mut N, cx: &mut C) {
-        self.watermark_ms = at_ms;
-        if let Some(ttl_ms) = self.ttl_ms
-            && at_ms >= self.sweep_ms
-        {
-            self.sweep(ttl_ms);
-        }
+        let ttl_ms = self.ttl_ms;
+        let is_over =
+            |kept: &Kept<A::State>| ttl_ms.is_some_and(|ttl_ms| is_forgotten(kept.last_ms, ttl_ms, at_ms));
+        self.rows.advance(at_ms, ttl_ms, is_over);
         next.watermark(at_ms, cx);
     }
 
@@ -247,34 +152,11 @@ where
         next: &mut N,
         cx: &mut C,
     ) {
-        match message {
-            System::NewSplit(loader) => {
-                if let Some(watermark_ms) = loader.value(self.id, &self.signature()) {
-                    self.watermark_ms = watermark_ms;
-                }
-                let rows = &mut self.rows;
-                let all = loader.rows(self.id, &mut |key, value| {
-                    let key = key.get(ROWS.len()..).unwrap_or_default();
-                    let kept = codec::from_slice(value)?;
-                    rows.insert(codec::key_from_slice(key)?, Row { kept, changed: false, saved: true });
-                    Ok(())
-                });
-                self.loading = !all;
-            }
-            System::Page(page) => self.turn_page(page),
-            System::Loaded => {
-                self.loading = false;
-                // Rows that came in pages may be ones that a sweep would have dropped.
-                self.sweep_ms = UNTIMED;
-            }
-            System::CheckPoint(saver) => self.save(saver),
-            System::RemoveSplit => self.rows.clear(),
-            _ => {}
-        }
+        self.rows.hear(message, signature::<K, T, A>);
         next.system(message, cx);
     }
 
     fn set_id(&mut self, id: &'static str) {
-        self.id = OperatorId::new(id);
+        self.rows.id = OperatorId::new(id);
     }
 }

@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
-use super::running::is_forgotten;
+use super::keyed_rows::is_forgotten;
 use crate::aggregate::type_name;
 use crate::codec;
 use crate::context::{Context, Cx};

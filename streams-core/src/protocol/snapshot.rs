@@ -44,6 +44,9 @@ pub struct Counters {
     pub dead_letter: u64,
     /// Items that had been seen before.
     pub duplicates: u64,
+    /// Records that `distinct_within` held back.
+    #[serde(default)]
+    pub repeated: u64,
 }
 
 impl Snapshot {

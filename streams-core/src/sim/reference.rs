@@ -304,6 +304,7 @@ impl Reference {
         let mut effects = std::mem::take(&mut self.effects);
         self.machine.drain(&mut effects);
         self.counters.late += std::mem::take(&mut effects.late);
+        self.counters.repeated += std::mem::take(&mut effects.repeated);
         self.counters.dead_letter += effects.rejects.drain(..).count() as u64;
         let n_sources = self.machine.n_sources();
         for (exchange, runs) in effects.runs.iter_mut().enumerate() {

@@ -154,6 +154,19 @@ ttl_job!(ttl_0, 0);
 ttl_job!(ttl_1, 1);
 ttl_job!(ttl_20, 20);
 
+/// What is not repeated, and the sums of it; the second operator sees other records than the first.
+#[stream_job]
+pub(crate) fn not_repeated(events: Stream<Event>) -> (Stream<Event>, Stream<u64>) {
+    let once =
+        events.event_time(|e| e.at, out_of_order(millis(5))).key_by(|e| e.key).distinct_within(millis(7));
+    let sums = once
+        .key_by(|e| e.key % 3)
+        .distinct_within(millis(3))
+        .running(ttl(millis(20)))
+        .aggregate(sum(|e| e.amount % 1_000));
+    (once, sums)
+}
+
 /// Two windows on one key, one behind the other, and late records of both.
 #[stream_job]
 pub(crate) fn two_windows(events: Stream<Event>) -> (Stream<Sum>, Stream<Sum>, Stream<Event>) {

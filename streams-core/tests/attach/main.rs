@@ -168,6 +168,7 @@ fn play(machine: &mut dyn Machine, step: &Step) {
 struct Out {
     lines: BTreeMap<usize, String>,
     late: u64,
+    repeated: u64,
     rejects: Vec<String>,
 }
 
@@ -178,6 +179,7 @@ fn drain(machine: &mut dyn Machine, out: &mut Out) {
         out.lines.entry(port).or_default().push_str(std::str::from_utf8(&batch.bytes).unwrap());
     }
     out.late += effects.late;
+    out.repeated += effects.repeated;
     out.rejects.extend(
         effects.rejects.iter().map(|r| format!("{:?} {} {} {:?}", r.origin, r.operator, r.error, r.key)),
     );
@@ -331,6 +333,7 @@ fn check<J: Job>(_job: J, name: &str, seed: u64, exact: bool, tally: &mut Tally)
                 let mut nothing = Out::default();
                 drain(&mut *found, &mut nothing);
                 out.late += nothing.late;
+                out.repeated += nothing.repeated;
                 for (port, lines) in nothing.lines {
                     out.lines.entry(port).or_default().push_str(&lines);
                 }
@@ -358,6 +361,7 @@ fn check<J: Job>(_job: J, name: &str, seed: u64, exact: bool, tally: &mut Tally)
     }
     drain(&mut *found, &mut out);
     assert_eq!(out.late, expected.late, "{name} {seed}: late");
+    assert_eq!(out.repeated, expected.repeated, "{name} {seed}: repeated");
     for (port, lines) in &expected.lines {
         let other = out.lines.get(port).cloned().unwrap_or_default();
         if *lines != other {
@@ -441,7 +445,7 @@ properties! {
     all_forever: true, all_ttl: true, all_every: true, all_discarding: true,
     run_forever: true, ttl_0: false, ttl_1: false, ttl_20: false,
     two_windows: true, window_then_running: false, running_then_window: true,
-    united: true, renewed: true,
+    united: true, renewed: true, not_repeated: false,
     windows_inner: true, windows_full: true, hopping_left: true, hopping_right: true,
     near_inner: true, near_left: true, near_right: true, near_full: true, near_before: true, near_at_once: true,
     table_forever: true, table_ttl: false, join_of_sums: true,

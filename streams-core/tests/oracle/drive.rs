@@ -58,7 +58,13 @@ pub(crate) fn run<J: Job>(job: J, script: &Script<'_>) -> Outcome {
         }
     }
     collect(&mut machine, script, script.items.len(), &mut outcome);
-    Outcome { late: machine.late(), rejects: machine.rejects().len() as u64, looks: take_looks(), ..outcome }
+    Outcome {
+        late: machine.late(),
+        repeated: machine.repeated(),
+        rejects: machine.rejects().len() as u64,
+        looks: take_looks(),
+        ..outcome
+    }
 }
 
 fn batches<J: Job>(machine: &mut Harness<J>, script: &Script<'_>) {

@@ -50,7 +50,7 @@ pub(crate) fn source(file: usize) -> String {
     let jobs: Vec<Job> = (file * JOBS_PER_FILE..(file + 1) * JOBS_PER_FILE).map(job).collect();
     let sources: Vec<String> = jobs.iter().map(Job::source).collect();
     let is_used = |name: &&str| *name == "Event" || sources.iter().any(|source| source.contains(*name));
-    let names: Vec<&str> = ["Event", "Second", "Trail", "change", "look", "pair", "refuse_some"]
+    let names: Vec<&str> = ["Event", "Second", "Trail", "change", "letters", "look", "pair", "refuse_some"]
         .into_iter()
         .filter(is_used)
         .collect();
@@ -174,6 +174,9 @@ impl Builder {
         }
         self.stateless(&mut ops, 1);
         open.late = None;
+        if open.timed && self.random.percent(20) {
+            ops.push(Op::DistinctWithin(self.random.pick(&[0, 1, 5, 10, 30, 1000])));
+        }
         if open.timed && self.random.percent(75) {
             ops.push(self.window(open.key));
             open.late = Some(open.key);
@@ -315,15 +318,19 @@ impl Builder {
         }
     }
 
-    fn fields(&mut self, key: Option<Kind>, windowed: bool, ordered: bool) -> Fields {
+    fn fields(&mut self, key: Option<Kind>, windowed: bool, one_part: bool) -> Fields {
         let mut pick = |needs: Vec<Needs>| {
             let fits = |needs: &Needs| match needs {
                 Needs::Nothing => true,
                 Needs::Key(kind) => key == Some(*kind),
                 Needs::Window => windowed,
-                Needs::Order => ordered,
+                Needs::OnePart => one_part,
             };
-            let fitting: Vec<usize> = (0..needs.len()).filter(|&entry| fits(&needs[entry])).collect();
+            // What takes one kind of key fits seldom, so that it is drawn more often where it does.
+            let weight = |needs: &Needs| if matches!(needs, Needs::Key(_)) { 3 } else { 1 };
+            let fitting = (0..needs.len()).filter(|&entry| fits(&needs[entry]));
+            let fitting: Vec<usize> =
+                fitting.flat_map(|entry| std::iter::repeat_n(entry, weight(&needs[entry]))).collect();
             self.random.pick(&fitting)
         };
         Fields {

@@ -94,7 +94,8 @@ pub(crate) const KEYS: &[KeyBy] = key_by![
     Byte: |_| 7u8 => |_| Key::Byte(7),
 ];
 
-/// What one result is made from: the records of one key in one window, in the order in which they came.
+/// What one result is made from: the records of one key in one window, in the order in which they came, but
+/// that the parts of windows which overlap come in the order of their times.
 pub(crate) struct Group<'a> {
     pub(crate) key: &'a Key,
     pub(crate) start: i64,
@@ -109,8 +110,8 @@ pub(crate) enum Needs {
     Key(Kind),
     /// It names the window's bounds.
     Window,
-    /// It depends on the order of records, which windows that overlap keep inside of their parts only.
-    Order,
+    /// A window that is never put together from parts.
+    OnePart,
 }
 
 /// One way to fill a field of a result; no value means that the result is rejected.
@@ -126,7 +127,7 @@ macro_rules! fields {
     };
 }
 
-use Needs::{Nothing, Order, Window};
+use Needs::{Nothing, OnePart, Window};
 
 pub(crate) const BYTES: &[Field<u8>] = fields![
     Needs::Key(Kind::Byte); key() => |g| match g.key { Key::Byte(k) => Some(*k), _ => unreachable!() },
@@ -135,6 +136,10 @@ pub(crate) const BYTES: &[Field<u8>] = fields![
     Nothing; max(|r| r.k) => |g| g.rows.iter().map(|r| r.k).max(),
     Nothing; (count() % 5) as u8 => |g| u8::try_from(g.rows.len() % 5).ok(),
     Nothing; sum(|r| r.k % 64) => |g| u8::try_from(total(g, |r| i128::from(r.k % 64))).ok(),
+    Nothing; first(|r| r.k) => |g| g.rows.first().map(|r| r.k),
+    Nothing; last(|r| r.k) => |g| g.rows.last().map(|r| r.k),
+    Nothing; reduce(|r| r.k, |a, b| a ^ b) => |g| Some(g.rows.iter().fold(0, |all, r| all ^ r.k)),
+    Nothing; min_by(|r| r.f, |r| r.k) => |g| best(g, |r| r.f, |a, b| a < b).map(|r| r.k),
 ];
 
 pub(crate) const TEXTS: &[Field<String>] = fields![
@@ -142,8 +147,21 @@ pub(crate) const TEXTS: &[Field<String>] = fields![
     Needs::Key(Kind::Pair); key().1 => |g| match g.key { Key::Pair(_, s) => Some(s.clone()), _ => unreachable!() },
     Nothing; min(|r| r.s.clone()) => |g| g.rows.iter().map(|r| r.s.clone()).min(),
     Nothing; max(|r| r.s.clone()) => |g| g.rows.iter().map(|r| r.s.clone()).max(),
-    Order; acc(Trail, |r| r.s.clone()) => |g| {
+    Nothing; acc(Trail, |r| r.s.clone()) => |g| {
         Some(letters(&g.rows.iter().map(|r| r.s.clone()).collect::<Vec<_>>().join("/")))
+    },
+    Nothing; max_by(|r| r.v, |r| r.s.clone()) => |g| best(g, |r| r.v, |a, b| a > b).map(|r| r.s.clone()),
+    Nothing; letters(&collect(9, |r| r.s.clone()).join("/")) => |g| {
+        let all: Vec<String> = g.rows.iter().map(|r| r.s.clone()).collect();
+        if all.len() > 9 { None } else { Some(letters(&all.join("/"))) }
+    },
+    Nothing; letters(&reduce(|r| r.s.clone(), |a, b| a + &b)) => |g| {
+        Some(letters(&g.rows.iter().map(|r| r.s.as_str()).collect::<String>()))
+    },
+    Nothing; letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()) => |g| {
+        let mut all: Vec<(u8, String)> = g.rows.iter().map(|r| (r.k, r.s.clone())).collect();
+        all.sort_by(|a, b| b.cmp(a));
+        Some(letters(&all.iter().take(2).map(|(_, s)| s.as_str()).collect::<String>()))
     },
 ];
 
@@ -157,6 +175,21 @@ pub(crate) const SIGNED: &[Field<i64>] = fields![
         Some(largest.wrapping_sub(smallest))
     },
     Window; window_end().wrapping_sub(window_start()) => |g| Some(g.end.wrapping_sub(g.start)),
+    OnePart; fold(1i64, |n, r| n.wrapping_mul(31).wrapping_add(r.v)) => |g| {
+        let mut n = 1_i64;
+        for r in g.rows {
+            n = n.wrapping_mul(31).wrapping_add(r.v);
+        }
+        Some(n)
+    },
+    Nothing; fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)) => |g| {
+        Some(g.rows.iter().map(|r| r.v ^ 5).fold(0, i64::wrapping_add))
+    },
+    Nothing; sum(|r| i128::from(r.v) << 63) as i64 => |g| {
+        // What leaves 128 bits is a reject.
+        let units = total(g, |r| i128::from(r.v));
+        if (-(1_i128 << 64)..1 << 64).contains(&units) { Some((units << 63) as i64) } else { None }
+    },
 ];
 
 pub(crate) const UNSIGNED: &[Field<u64>] = fields![
@@ -175,6 +208,21 @@ pub(crate) const UNSIGNED: &[Field<u64>] = fields![
         all.sort_unstable();
         all.iter().rev().nth(1).or(all.last()).copied()
     },
+    Nothing; count_distinct(|r| (r.k, r.s.clone())) => |g| {
+        let mut all: Vec<(u8, &str)> = g.rows.iter().map(|r| (r.k, r.s.as_str())).collect();
+        all.sort_unstable();
+        all.dedup();
+        u64::try_from(all.len()).ok()
+    },
+    // Exact where there are few.
+    Nothing; approx_count_distinct(|r| r.u % 7) => |g| {
+        u64::try_from((0..7).filter(|rest| g.rows.iter().any(|r| r.u % 7 == *rest)).count()).ok()
+    },
+    Nothing; top_k(3, |r| r.u).last().copied().unwrap_or(0) => |g| {
+        let mut all: Vec<u64> = g.rows.iter().map(|r| r.u).collect();
+        all.sort_unstable();
+        all.iter().rev().nth(2).or(all.first()).copied()
+    },
 ];
 
 // Means are brought back to multiples of 1/8, so that sums of them stay exact.
@@ -190,6 +238,17 @@ pub(crate) const FLOATS: &[Field<f64>] = fields![
         Some((mean(g, |r| i128::from(r.k)) * 8.0).floor() / 8.0)
     },
     Nothing; count() as f64 => |g| Some(g.rows.len() as f64),
+    Nothing; (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0 => |g| {
+        Some((quantile_of(g, 0.5, |r| r.f) * 8.0).floor() / 8.0)
+    },
+    Nothing; quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>() => |g| {
+        let of = |r: &Event| (r.v % 1_000) as f64;
+        Some(quantile_of(g, 0.25, of).floor() / 8.0 + quantile_of(g, 1.0, of).floor() / 8.0)
+    },
+    Nothing; top_k(2, |r| r.f).first().copied().unwrap_or(0.0) => |g| {
+        Some(g.rows.iter().map(|r| r.f).fold(f64::NAN, f64::max))
+    },
+    Nothing; last(|r| r.f) => |g| g.rows.last().map(|r| r.f),
 ];
 
 pub(crate) const INSTANTS: &[Field<i64>] = fields![
@@ -198,6 +257,46 @@ pub(crate) const INSTANTS: &[Field<i64>] = fields![
     Nothing; min(|r| r.at) => |g| g.rows.iter().map(|r| r.at).min(),
     Nothing; max(|r| r.at) => |g| g.rows.iter().map(|r| r.at).max(),
 ];
+
+/// The first record whose key is better than those of all others; one that is not comparable gives way.
+fn best<'a, K: PartialOrd>(
+    group: &Group<'a>,
+    key: fn(&Event) -> K,
+    better: fn(&K, &K) -> bool,
+) -> Option<&'a Event> {
+    let comparable = |r: &&Event| key(r).partial_cmp(&key(r)).is_some();
+    let mut found = group.rows.iter().find(comparable).or(group.rows.first())?;
+    for row in group.rows.iter().filter(comparable) {
+        if better(&key(row), &key(found)) {
+            found = row;
+        }
+    }
+    Some(found)
+}
+
+/// What a sketch with 64 parts of equal width for every doubling says of the value with the number
+/// ⌊rank · (n − 1)⌋; the smallest and the largest value are known exactly.
+fn quantile_of(group: &Group<'_>, rank: f64, of: impl Fn(&Event) -> f64) -> f64 {
+    let mut all: Vec<f64> = group.rows.iter().map(of).filter(|f| !f.is_nan()).collect();
+    all.sort_by(|a, b| a.partial_cmp(b).expect("there is no NaN"));
+    let Some(last) = all.len().checked_sub(1) else { return f64::NAN };
+    let at = (rank * last as f64) as usize;
+    let value = all[at];
+    if at == 0 || at == last || value == 0.0 || value.is_infinite() {
+        return value;
+    }
+    let mut doubling = 1.0;
+    while value.abs() < doubling {
+        doubling /= 2.0;
+    }
+    while value.abs() >= doubling * 2.0 {
+        doubling *= 2.0;
+    }
+    let part = ((value.abs() / doubling - 1.0) * 64.0).floor();
+    // Its lower end and a little more: as far from both ends in proportion to them.
+    let middle = doubling * (1.0 + part / 64.0) * (1.0 + 1.0 / (129.0 + 2.0 * part));
+    middle.copysign(value).clamp(all[0], all[last])
+}
 
 fn total(group: &Group<'_>, of: fn(&Event) -> i128) -> i128 {
     group.rows.iter().map(of).sum()

@@ -73,6 +73,7 @@ pub(crate) type Tally = BTreeMap<Feature, [u64; 3]>;
 #[derive(Default)]
 pub(crate) struct Counts {
     pub(crate) late: u64,
+    pub(crate) repeated: u64,
     pub(crate) rejects: u64,
     pub(crate) looks: u64,
     pub(crate) tally: Tally,
@@ -112,8 +113,8 @@ pub(crate) fn evaluate(job: &Job, items: &[Item], mutation: Mutation) -> (Outcom
     if ports.len() > 1 {
         evaluation.counts.reach(("several outputs", ""), [n_rows, 0, 0]);
     }
-    let Counts { late, rejects, looks, tally } = evaluation.counts;
-    (Outcome { ports, late, rejects, looks }, tally)
+    let Counts { late, repeated, rejects, looks, tally } = evaluation.counts;
+    (Outcome { ports, late, repeated, rejects, looks }, tally)
 }
 
 /// What comes in through one port, up to its end.
@@ -258,6 +259,7 @@ impl Evaluation<'_> {
                 elements
             }
             Op::KeyBy(entry) => key_by(elements, KEYS[entry].run),
+            Op::DistinctWithin(ms) => distinct_within(elements, i128::from(ms), &mut counts.repeated),
             Op::Window { size_ms, slide_ms, fields } => {
                 let spans = Windows {
                     size: i128::from(size_ms),
@@ -333,6 +335,33 @@ fn key_by(mut elements: Vec<Element>, of: fn(&Event) -> Key) -> Vec<Element> {
         }
     }
     elements
+}
+
+/// A record goes on unless one of its key went on that is nearer than `length`, of those that event time has not
+/// passed by the length.
+fn distinct_within(elements: Vec<Element>, length: i128, repeated: &mut u64) -> Vec<Element> {
+    let mut out = Vec::new();
+    let mut passed: Vec<(Key, i128)> = Vec::new();
+    let mut time = i128::from(i64::MIN);
+    for element in elements {
+        match &element.what {
+            What::Mark(mark) => time = i128::from(*mark),
+            What::End => {}
+            What::Record { at, key, .. } => {
+                let (at, key) = (i128::from(*at), key.clone().expect("it is keyed"));
+                let is_near = |(other, passed): &(Key, i128)| {
+                    *other == key && (at - passed).abs() < length && passed + length > time
+                };
+                if passed.iter().any(is_near) {
+                    *repeated += 1;
+                    continue;
+                }
+                passed.push((key, at));
+            }
+        }
+        out.push(element);
+    }
+    out
 }
 
 /// Records in order of what caused them; event time is the smaller of the inputs that have not ended; the end

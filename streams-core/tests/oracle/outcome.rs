@@ -20,6 +20,7 @@ pub(crate) struct Outcome {
     /// Results by output port.
     pub(crate) ports: Vec<Vec<Row>>,
     pub(crate) late: u64,
+    pub(crate) repeated: u64,
     pub(crate) rejects: u64,
     /// How often `inspect` looked.
     pub(crate) looks: u64,
@@ -52,10 +53,14 @@ impl Outcome {
                 ));
             }
         }
-        let counts = |outcome: &Self| (outcome.ports.len(), outcome.late, outcome.rejects, outcome.looks);
+        let counts = |outcome: &Self| {
+            (outcome.ports.len(), outcome.late, outcome.repeated, outcome.rejects, outcome.looks)
+        };
         let (expected, found) = (counts(self), counts(actual));
         (expected != found).then(|| {
-            format!("(outputs, late, rejects, looks) differ: expected {expected:?}, actual {found:?}")
+            format!(
+                "(outputs, late, repeated, rejects, looks) differ: expected {expected:?}, actual {found:?}"
+            )
         })
     }
 }

@@ -79,6 +79,7 @@ pub(crate) enum Op {
     TryMap(usize),
     Inspect(usize),
     KeyBy(usize),
+    DistinctWithin(u64),
     Window { size_ms: u64, slide_ms: Option<u64>, fields: Fields },
     Running { ttl_ms: Option<u64>, fields: Fields },
 }
@@ -223,6 +224,7 @@ impl Op {
             Self::TryMap(entry) => format!(".try_map({})", TRY_MAPS[entry].text),
             Self::Inspect(entry) => format!(".inspect({})", INSPECTS[entry].text),
             Self::KeyBy(entry) => format!(".key_by({})", KEYS[entry].text),
+            Self::DistinctWithin(ms) => format!(".distinct_within({})", length(ms)),
             Self::Window { size_ms, slide_ms, fields } => {
                 let window = match slide_ms {
                     None => format!("tumbling({})", length(size_ms)),
@@ -248,6 +250,7 @@ impl Op {
             Self::TryMap(entry) => ("try_map", TRY_MAPS[entry].text),
             Self::Inspect(entry) => ("inspect", INSPECTS[entry].text),
             Self::KeyBy(entry) => ("key_by", KEYS[entry].text),
+            Self::DistinctWithin(_) => ("distinct_within", ""),
             Self::Window { slide_ms: None, .. } => ("window", "tumbling"),
             Self::Window { size_ms, slide_ms: Some(slide_ms), .. } if size_ms % slide_ms == 0 => {
                 ("window", "hopping")
@@ -285,6 +288,7 @@ pub(crate) fn features() -> Vec<Feature> {
         entries.iter().map(|entry| (kind, entry.text)).collect()
     }
     let others = [
+        ("distinct_within", ""),
         ("window", "tumbling"),
         ("window", "hopping"),
         ("window", "hopping, size not a multiple of slide"),

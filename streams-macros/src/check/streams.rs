@@ -142,7 +142,7 @@ fn after(node: &Node, before: Facts) -> Facts {
 
 /// State is kept per key: `flows.window(tumbling(secs(10)))`.
 fn check_key_before_window(ctxt: &Ctxt, node: &Node, before: Facts) -> bool {
-    let needs = node.op.form == Form::Window || node.op.name == "running";
+    let needs = node.op.form == Form::Window || ["running", "distinct_within"].contains(&node.op.name);
     if needs && !before.keyed {
         ctxt.error_at(
             node.word.span(),
@@ -158,11 +158,16 @@ fn check_key_before_window(ctxt: &Ctxt, node: &Node, before: Facts) -> bool {
 /// Windows are cut in event time: `flows.key_by(..).window(tumbling(secs(10)))`. Those of records need none, unless
 /// their own words do, which rustc knows.
 fn check_time_before_window(ctxt: &Ctxt, node: &Node, before: Facts) -> bool {
-    let needs = node.window_word().is_some_and(|word| !word.keeps);
+    let (needs, what) = match node.op.name {
+        "distinct_within" => (true, "`distinct_within`"),
+        _ => (node.window_word().is_some_and(|word| !word.keeps), "a window"),
+    };
     if needs && !before.timed {
         ctxt.error_at(
             node.word.span(),
-            "a window needs event time and this stream has none; write `.event_time(|r| r.at, out_of_order(secs(5)))` before the `key_by`",
+            format!(
+                "{what} needs event time and this stream has none; write `.event_time(|r| r.at, out_of_order(secs(5)))` before the `key_by`"
+            ),
         );
     }
     !needs || before.timed

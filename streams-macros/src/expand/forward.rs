@@ -8,9 +8,11 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 
+mod accumulator;
+
 use crate::analyze::{Analysis, NodePlan, Read};
 use crate::ident::Wires;
-use crate::ir::{Accumulator, Aggregate, Args, Call, Job, Join, Node, NodeId, Window};
+use crate::ir::{Aggregate, Args, Call, Job, Join, Node, NodeId, Window};
 use crate::ops::{Form, Id};
 
 /// The lines of one port or operator.
@@ -66,23 +68,6 @@ pub(crate) fn clones(captures: &[Ident]) -> TokenStream {
         .iter()
         .map(|name| quote_spanned!(name.span()=> let #name = ::core::clone::Clone::clone(&#name);));
     quote!(#(#lines)*)
-}
-
-/// Wraps the closure of an accumulator so that the record's type is known before its body is read.
-fn with_typer(accumulator: &Accumulator, mut stream: Ident) -> syn::ExprCall {
-    // The user's own call is reused, so that its parentheses keep their place.
-    let mut call = accumulator.call.clone();
-    let span = accumulator.word.span();
-    if let Some(closure) = call.args.last_mut() {
-        let clones = clones(&accumulator.captures);
-        let owned = match clones.is_empty() {
-            true => closure.to_token_stream(),
-            false => quote_spanned!(span=> { #clones #closure }),
-        };
-        stream.set_span(span.resolved_at(stream.span()));
-        *closure = syn::Expr::Verbatim(quote_spanned!(span=> #stream.typer().by_ref(#owned)));
-    }
-    call
 }
 
 struct Emit<'a> {
@@ -232,7 +217,7 @@ impl Emit<'_> {
             }
         };
         let accumulators =
-            aggregate.accumulators.iter().map(|accumulator| with_typer(accumulator, input.clone()));
+            aggregate.accumulators.iter().map(|accumulator| self.accumulator(accumulator, &input));
         let slots = (0..aggregate.accumulators.len()).map(|slot| self.job.names.acc(slot, span));
         let (id, finish) = (&node.id, &aggregate.finish);
         let owns = (!aggregate.captures.is_empty()).then(|| quote_spanned!(span=> move));

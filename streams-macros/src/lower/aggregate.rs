@@ -7,10 +7,10 @@ use quote::quote_spanned;
 use syn::Expr;
 use syn::visit_mut::{self, VisitMut};
 
-use super::{Lower, args};
+use super::{Lower, window};
 use crate::ctxt::Ctxt;
 use crate::ident::Names;
-use crate::ir::{Accumulator, Aggregate};
+use crate::ir::{Accumulator, Aggregate, Argument};
 use crate::{ast, scope, symbol};
 
 impl Lower<'_> {
@@ -28,12 +28,14 @@ impl Lower<'_> {
         lift.visit_expr_mut(&mut finish);
         let captures = self.own_captures(&mut finish);
         let mut accumulators = Vec::new();
-        for (word, mut call) in lift.calls {
-            let mut own = Vec::new();
-            for argument in &mut call.args {
-                args::merge(&mut own, self.own_captures(argument));
-            }
-            accumulators.push(Accumulator { call, word, captures: own });
+        for (word, mut call, roles) in lift.calls {
+            let arguments = call.args.iter_mut().zip(roles).map(|(expr, role)| {
+                let captures = self.own_captures(expr);
+                let is_const = captures.is_empty() && window::is_const(expr);
+                Argument { role: *role, captures, is_const }
+            });
+            let arguments = arguments.collect();
+            accumulators.push(Accumulator { call, word, arguments });
         }
         Aggregate {
             accumulators,
@@ -49,7 +51,7 @@ impl Lower<'_> {
 struct Lift<'a> {
     ctxt: &'a Ctxt,
     names: Names,
-    calls: Vec<(Ident, syn::ExprCall)>,
+    calls: Vec<(Ident, syn::ExprCall, &'static [symbol::Argument])>,
     window_word: Option<Ident>,
     bound_word: Option<Ident>,
 }
@@ -89,12 +91,12 @@ impl Lift<'_> {
         let span = word.span();
         let name = word.to_string();
         if let Some(accumulator) = symbol::ACCUMULATORS.iter().find(|known| name == known.name) {
-            if call.args.len() != accumulator.args {
-                self.wrong_arity(word, call, accumulator.args, accumulator.example);
+            if call.args.len() != accumulator.arguments.len() {
+                self.wrong_arity(word, call, accumulator.arguments.len(), accumulator.example);
                 return None;
             }
             let slot = self.names.acc(self.calls.len(), span);
-            self.calls.push((word.clone(), call.clone()));
+            self.calls.push((word.clone(), call.clone(), accumulator.arguments));
             return Some(syn::parse_quote_spanned!(span=> #slot));
         }
         let (key, win) = (self.names.key(span), self.names.win(span));

@@ -54,9 +54,10 @@ fn retention(expr: &Expr) -> Option<&'static str> {
 }
 
 /// True for what rustc can certainly evaluate: literals, constants by their spelling, our constructors.
-fn is_const(expr: &Expr) -> bool {
+pub(super) fn is_const(expr: &Expr) -> bool {
     match expr {
         Expr::Lit(_) => true,
+        Expr::Array(array) => array.elems.iter().all(is_const),
         Expr::Paren(paren) => is_const(&paren.expr),
         Expr::Unary(unary) => is_const(&unary.expr),
         Expr::Cast(cast) => is_const(&cast.expr),

@@ -514,6 +514,7 @@ impl Fleet {
                 counters.records_out += snapshot.counters.records_out;
             }
             counters.late += snapshot.counters.late;
+            counters.repeated += snapshot.counters.repeated;
             counters.dead_letter += snapshot.counters.dead_letter;
         }
         if self.letters.skips() {

@@ -182,6 +182,7 @@ impl Worker {
         let mut effects = std::mem::take(&mut self.effects);
         self.machine.drain(&mut effects);
         self.counters.late += std::mem::take(&mut effects.late);
+        self.counters.repeated += std::mem::take(&mut effects.repeated);
         self.counters.dead_letter += effects.rejects.len() as u64;
         let offset = self.offset;
         self.rejects.extend(effects.rejects.drain(..).map(|reject| Rejected { offset, reject, raw: None }));

@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Trail, look};
+use crate::event::{Event, Second, letters, look};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -22,14 +22,14 @@ pub(crate) fn job_000(left: Stream<Event>, right: Stream<Event>) -> (Stream<Even
     let s1 = right
         .event_time(|r| r.at, out_of_order(millis(20)))
         .key_by(|r| r.v.rem_euclid(5) - 2)
-        .window(hopping(millis(6), millis(1)))
+        .window(tumbling(millis(60)))
         .aggregate(Event {
-            k: min(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: window_end().wrapping_sub(window_start()),
-            u: sum(|r| r.u) / count(),
-            f: max(|r| r.f),
-            at: window_start(),
+            k: last(|r| r.k),
+            s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
+            v: max(|r| r.v),
+            u: count_distinct(|r| (r.k, r.s.clone())),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
+            at: min(|r| r.at),
         });
     (s0, s1)
 }
@@ -54,10 +54,10 @@ pub(crate) fn job_001(
         .window(tumbling(millis(60)))
         .aggregate(Event {
             k: (count() % 5) as u8,
-            s: key(),
-            v: max(|r| r.v),
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: sum(|r| r.v),
             u: max(|r| r.u),
-            f: count() as f64,
+            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
             at: min(|r| r.at),
         });
     let s4 = s1
@@ -66,26 +66,30 @@ pub(crate) fn job_001(
         .window(tumbling(millis(9223372036854775807)))
         .aggregate(Event {
             k: (count() % 5) as u8,
-            s: acc(Trail, |r| r.s.clone()),
-            v: max(|r| r.v),
-            u: avg(|r| r.v).to_bits(),
-            f: count() as f64,
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
+            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+            u: count(),
+            f: min(|r| r.f),
             at: min(|r| r.at),
         });
-    let s5 = s4.union(s3).filter(|r| r.u % 4 != 0);
-    let s6 = s5.window(hopping(millis(10), millis(4))).aggregate(Event {
-        k: sum(|r| r.k % 64),
-        s: key(),
-        v: min(|r| r.v),
-        u: sum(|r| r.u),
-        f: count() as f64,
-        at: window_end(),
+    let s5 = s4.union(s3).filter(|r| r.u % 4 != 0).window(hopping(millis(10), millis(5))).aggregate(Event {
+        k: (count() % 5) as u8,
+        s: max_by(|r| r.v, |r| r.s.clone()),
+        v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+        u: count_distinct(|r| (r.k, r.s.clone())),
+        f: min(|r| r.f),
+        at: max(|r| r.at),
     });
-    let s7 = s0.inspect(look);
-    let s8 = s0.flat_map(|r| (0..r.k % 3).map(|n| Event { k: n, ..r.clone() }).collect::<Vec<_>>());
-    let s9 = s0.filter_map(|r| r.v.checked_add(1).map(|v| Event { v, ..r }));
-    let s10 = s2.union(s7).inspect(look);
-    (s6, s8, s9, s10)
+    let s6 = s5
+        .map(|r| Event { v: r.v.wrapping_mul(3), ..r })
+        .flat_map(|r| (0..r.k % 3).map(|n| Event { k: n, ..r.clone() }).collect::<Vec<_>>());
+    let s7 = s5.filter_map(|r| r.v.checked_add(1).map(|v| Event { v, ..r }));
+    let s8 =
+        s5.inspect(look).flat_map(|r| (0..r.k % 3).map(|n| Event { k: n, ..r.clone() }).collect::<Vec<_>>());
+    let s9 = s2
+        .union(s0)
+        .try_map(|r| r.u.checked_add(9).map(|u| Event { u, ..r.clone() }).ok_or("too large".to_owned()));
+    (s6, s7, s8, s9)
 }
 
 #[stream_job]
@@ -102,17 +106,28 @@ pub(crate) fn job_002(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
     let s3 = s2
         .key_by(|r| r.v.rem_euclid(5) - 2)
         .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) })
-        .running(ttl(secs(2)))
+        .running(ttl(millis(100)))
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: avg(|r| r.v).to_bits(),
+            k: sum(|r| r.k % 64),
+            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+            v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+            u: acc(Second, |r| r.u),
             f: (avg(|r| r.f) * 8.0).floor() / 8.0,
             at: max(|r| r.at),
+        });
+    let s4 = s3
+        .key_by(|_| 7u8)
+        .running(ttl(millis(0)))
+        .aggregate(Event {
+            k: key(),
+            s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
+            v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+            u: count_distinct(|r| (r.k, r.s.clone())),
+            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+            at: max(|r| r.at),
         })
-        .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r });
-    s3
+        .inspect(look);
+    s4
 }
 
 #[stream_job]

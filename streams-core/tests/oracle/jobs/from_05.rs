@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Trail, look};
+use crate::event::{Event, Trail, letters, look};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -49,52 +49,65 @@ pub(crate) fn job_007(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
         .filter(|r| r.v >= 0)
         .key_by(|r| r.v.rem_euclid(5) - 2)
         .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r })
-        .window(hopping(millis(10), millis(3)))
+        .running(ttl(millis(0)))
         .aggregate(Event {
-            k: sum(|r| r.k % 64),
-            s: min(|r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: sum(|r| r.u),
-            f: min(|r| r.f),
-            at: window_start(),
+            k: first(|r| r.k),
+            s: acc(Trail, |r| r.s.clone()),
+            v: fold(1i64, |n, r| n.wrapping_mul(31).wrapping_add(r.v)),
+            u: max(|r| r.u),
+            f: sum(|r| r.f),
+            at: max(|r| r.at),
         });
     let s3 = s1
         .key_by(|_| 7u8)
         .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r })
-        .window(hopping(millis(6), millis(1)))
+        .distinct_within(millis(1))
+        .window(tumbling(millis(60)))
         .aggregate(Event {
-            k: min(|r| r.k),
+            k: sum(|r| r.k % 64),
             s: min(|r| r.s.clone()),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: max(|r| r.u),
-            f: count() as f64,
-            at: max(|r| r.at),
+            v: fold(1i64, |n, r| n.wrapping_mul(31).wrapping_add(r.v)),
+            u: avg(|r| r.u).to_bits(),
+            f: sum(|r| r.f),
+            at: window_start(),
         });
     (s2, s3)
 }
 
 #[stream_job]
-pub(crate) fn job_008(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
-    let s0 = events.event_time(|r| r.at, out_of_order(millis(5)));
-    let s1 = s0.key_by(|r| r.s.clone()).window(tumbling(millis(9223372036854775807))).aggregate(Event {
-        k: sum(|r| r.k % 64),
+pub(crate) fn job_008(events: Stream<Event>) -> Stream<Event> {
+    let s0 = events
+        .event_time(|r| r.at, out_of_order(millis(5)))
+        .key_by(|r| r.s.clone())
+        .window(tumbling(millis(5)))
+        .aggregate(Event {
+            k: reduce(|r| r.k, |a, b| a ^ b),
+            s: key(),
+            v: min(|r| r.v),
+            u: approx_count_distinct(|r| r.u % 7),
+            f: top_k(2, |r| r.f).first().copied().unwrap_or(0.0),
+            at: min(|r| r.at),
+        })
+        .inspect(look)
+        .distinct_within(secs(1))
+        .window(hopping(millis(6), millis(1)))
+        .aggregate(Event {
+            k: min(|r| r.k),
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: min(|r| r.v),
+            u: count_distinct(|r| (r.k, r.s.clone())),
+            f: last(|r| r.f),
+            at: min(|r| r.at),
+        });
+    let s1 = s0.key_by(|_| 7u8).inspect(look).window(tumbling(millis(1))).aggregate(Event {
+        k: reduce(|r| r.k, |a, b| a ^ b),
         s: max(|r| r.s.clone()),
-        v: sum(|r| r.v),
-        u: sum(|r| r.u),
-        f: min(|r| r.f),
-        at: min(|r| r.at),
-    });
-    let s2 = s1.union(s1);
-    let s3 = s2.window(tumbling(millis(1))).aggregate(Event {
-        k: max(|r| r.k),
-        s: key(),
         v: min(|r| r.v),
-        u: sum(|r| r.u) / count(),
+        u: count_distinct(|r| (r.k, r.s.clone())),
         f: count() as f64,
         at: max(|r| r.at),
     });
-    let s4 = s3.late().map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r });
-    (s3, s4)
+    s1
 }
 
 #[stream_job]
@@ -105,27 +118,35 @@ pub(crate) fn job_009(events: Stream<Event>) -> Stream<Event> {
         .filter(|r| r.v >= 0)
         .key_by(|r| r.v.rem_euclid(5) - 2)
         .try_map(|r| r.u.checked_add(9).map(|u| Event { u, ..r.clone() }).ok_or("too large".to_owned()))
-        .window(tumbling(millis(10)))
+        .running(ttl(millis(100)))
         .aggregate(Event {
-            k: sum(|r| r.k % 64),
-            s: acc(Trail, |r| r.s.clone()),
-            v: min(|r| r.v),
-            u: sum(|r| r.u) / count(),
+            k: (count() % 5) as u8,
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
+            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+            u: min(|r| r.u),
             f: (avg(|r| r.f) * 8.0).floor() / 8.0,
-            at: max(|r| r.at),
+            at: min(|r| r.at),
         })
-        .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r })
         .key_by(|_| 7u8)
-        .window(tumbling(millis(10)))
+        .distinct_within(secs(1))
+        .running(ttl(millis(0)))
         .aggregate(Event {
             k: key(),
-            s: min(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: avg(|r| r.u).to_bits(),
+            s: max(|r| r.s.clone()),
+            v: sum(|r| r.v),
+            u: avg(|r| r.v).to_bits(),
+            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+            at: min(|r| r.at),
+        })
+        .flat_map(|r| vec![r.clone(), Event { v: r.v.wrapping_neg(), ..r }])
+        .window(hopping(millis(10), millis(4)))
+        .aggregate(Event {
+            k: min(|r| r.k),
+            s: max(|r| r.s.clone()),
+            v: window_end().wrapping_sub(window_start()),
+            u: sum(|r| r.u) / count(),
             f: max(|r| r.f),
             at: max(|r| r.at),
         });
-    let s1 = s0.late();
-    let s2 = s0.union(s1).flat_map(|r| vec![r.clone(), Event { v: r.v.wrapping_neg(), ..r }]);
-    s2
+    s0
 }

@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Second, Trail, refuse_some};
+use crate::event::{Event, Trail, letters, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -18,18 +18,18 @@ pub(crate) const RUNS: [Run; 5] = [
 pub(crate) fn job_010(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
     let s0 = events.event_time(|r| r.at, out_of_order(millis(1))).try_map(refuse_some);
     let s1 = s0.key_by(|_| 7u8).window(tumbling(millis(60))).aggregate(Event {
-        k: key(),
-        s: acc(Trail, |r| r.s.clone()),
-        v: max(|r| r.v),
-        u: min(|r| r.u),
-        f: max(|r| r.f),
+        k: last(|r| r.k),
+        s: max(|r| r.s.clone()),
+        v: window_end().wrapping_sub(window_start()),
+        u: sum(|r| r.u) / count(),
+        f: sum(|r| r.f),
         at: max(|r| r.at),
     });
     let s2 = s0.key_by(|_| 7u8).window(hopping(millis(6), millis(1))).aggregate(Event {
-        k: sum(|r| r.k % 64),
-        s: max(|r| r.s.clone()),
+        k: reduce(|r| r.k, |a, b| a ^ b),
+        s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
         v: max(|r| r.v),
-        u: avg(|r| r.v).to_bits(),
+        u: approx_count_distinct(|r| r.u % 7),
         f: min(|r| r.f),
         at: min(|r| r.at),
     });
@@ -38,16 +38,16 @@ pub(crate) fn job_010(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
     let s5 = s3
         .filter_map(|r| r.v.checked_add(1).map(|v| Event { v, ..r }))
         .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r })
-        .window(tumbling(millis(1)))
+        .distinct_within(millis(0))
+        .running(ttl(millis(0)))
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: min(|r| r.v),
-            u: min(|r| r.u),
-            f: min(|r| r.f),
-            at: window_start(),
-        })
-        .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r });
+            k: key(),
+            s: min(|r| r.s.clone()),
+            v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+            u: count_distinct(|r| (r.k, r.s.clone())),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
+            at: max(|r| r.at),
+        });
     (s4, s5)
 }
 
@@ -75,14 +75,14 @@ pub(crate) fn job_013(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
         .flat_map(|r| vec![r.clone(), Event { v: r.v.wrapping_neg(), ..r }])
         .event_time(|r| r.at / 2, out_of_order(millis(0)))
         .key_by(|_| 7u8)
-        .window(hopping(millis(10), millis(4)))
+        .window(hopping(millis(60), millis(60)))
         .aggregate(Event {
-            k: key(),
+            k: reduce(|r| r.k, |a, b| a ^ b),
             s: max(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: sum(|r| r.u) / count(),
-            f: max(|r| r.f),
-            at: window_start(),
+            v: min(|r| r.v),
+            u: min(|r| r.u),
+            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+            at: max(|r| r.at),
         });
     let s1 = events
         .filter(|r| r.v >= 0)
@@ -91,13 +91,23 @@ pub(crate) fn job_013(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
         .running(forever())
         .aggregate(Event {
             k: (count() % 5) as u8,
-            s: max(|r| r.s.clone()),
-            v: max(|r| r.v),
+            s: key(),
+            v: min(|r| r.v),
+            u: min(|r| r.u),
+            f: count() as f64,
+            at: max(|r| r.at),
+        })
+        .key_by(|r| r.v.rem_euclid(5) - 2)
+        .running(forever())
+        .aggregate(Event {
+            k: min_by(|r| r.f, |r| r.k),
+            s: acc(Trail, |r| r.s.clone()),
+            v: fold(1i64, |n, r| n.wrapping_mul(31).wrapping_add(r.v)),
             u: sum(|r| r.u) / count(),
-            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+            f: last(|r| r.f),
             at: max(|r| r.at),
         });
-    (s1, s0)
+    (s0, s1)
 }
 
 #[stream_job]
@@ -112,17 +122,17 @@ pub(crate) fn job_014(
         .filter(|r| r.k != 1);
     let s3 = s0.filter(|r| r.k != 1);
     let s4 = s1.key_by(|r| r.k).filter(|r| r.u % 4 != 0).running(forever()).aggregate(Event {
-        k: sum(|r| r.k % 64),
-        s: acc(Trail, |r| r.s.clone()),
-        v: min(|r| r.v),
-        u: acc(Second, |r| r.u),
-        f: sum(|r| r.f),
+        k: reduce(|r| r.k, |a, b| a ^ b),
+        s: max_by(|r| r.v, |r| r.s.clone()),
+        v: sum(|r| i128::from(r.v) << 63) as i64,
+        u: approx_count_distinct(|r| r.u % 7),
+        f: top_k(2, |r| r.f).first().copied().unwrap_or(0.0),
         at: max(|r| r.at),
     });
     let s5 = s3.key_by(|r| r.k).filter(|r| r.k != 1).running(forever()).aggregate(Event {
-        k: max(|r| r.k),
-        s: acc(Trail, |r| r.s.clone()),
-        v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+        k: key(),
+        s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
+        v: fold(1i64, |n, r| n.wrapping_mul(31).wrapping_add(r.v)),
         u: sum(|r| r.u),
         f: (avg(|r| r.f) * 8.0).floor() / 8.0,
         at: min(|r| r.at),

@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Second, Trail, look, pair, refuse_some};
+use crate::event::{Event, Trail, letters, look, pair, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -15,7 +15,7 @@ pub(crate) const RUNS: [Run; 5] = [
 ];
 
 #[stream_job]
-pub(crate) fn job_100(events: Stream<Event>) -> (Stream<Event>, Stream<Event>, Stream<Event>) {
+pub(crate) fn job_100(events: Stream<Event>) -> Stream<Event> {
     let s0 = events
         .filter_map(|r| r.v.checked_add(1).map(|v| Event { v, ..r }))
         .event_time(|r| r.at, out_of_order(millis(5)))
@@ -25,32 +25,31 @@ pub(crate) fn job_100(events: Stream<Event>) -> (Stream<Event>, Stream<Event>, S
     let s3 = s1.join(s2, tumbling(millis(1)), |l, r| pair(Some(l), Some(r)));
     let s4 = s3
         .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) })
-        .window(tumbling(millis(1)))
+        .distinct_within(millis(0))
+        .window(tumbling(secs(1)))
         .aggregate(Event {
-            k: sum(|r| r.k % 64),
+            k: reduce(|r| r.k, |a, b| a ^ b),
             s: acc(Trail, |r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: acc(Second, |r| r.u),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+            v: window_end().wrapping_sub(window_start()),
+            u: count_distinct(|r| (r.k, r.s.clone())),
+            f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
+            at: max(|r| r.at),
+        });
+    let s5 = s4.late().inspect(look);
+    let s6 = s5
+        .union(s4)
+        .key_by(|r| r.v.rem_euclid(5) - 2)
+        .filter(|r| r.k != 1)
+        .running(ttl(millis(0)))
+        .aggregate(Event {
+            k: first(|r| r.k),
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: key(),
+            u: avg(|r| r.v).to_bits(),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
             at: min(|r| r.at),
-        })
-        .flat_map(|r| vec![r.clone(), Event { v: r.v.wrapping_neg(), ..r }]);
-    let s5 = s4
-        .map(|r| Event { v: r.v.wrapping_mul(3), ..r })
-        .try_map(|r| r.u.checked_add(9).map(|u| Event { u, ..r.clone() }).ok_or("too large".to_owned()));
-    let s6 = s4
-        .try_map(|r| r.u.checked_add(9).map(|u| Event { u, ..r.clone() }).ok_or("too large".to_owned()))
-        .filter(|r| r.k != 1);
-    let s7 = s4.flat_map(|r| (0..r.k % 3).map(|n| Event { k: n, ..r.clone() }).collect::<Vec<_>>());
-    let s8 = s6.try_map(refuse_some).window(tumbling(millis(9223372036854775807))).aggregate(Event {
-        k: min(|r| r.k),
-        s: acc(Trail, |r| r.s.clone()),
-        v: min(|r| r.v),
-        u: min(|r| r.u),
-        f: count() as f64,
-        at: max(|r| r.at),
-    });
-    (s5, s7, s8)
+        });
+    s6
 }
 
 #[stream_job]
@@ -73,41 +72,41 @@ pub(crate) fn job_101(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .filter(|r| r.u % 4 != 0)
         .key_by(|_| 7u8)
         .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) })
-        .window(hopping(millis(100), millis(30)))
+        .running(ttl(millis(10)))
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: window_end().wrapping_sub(window_start()),
-            u: min(|r| r.u),
-            f: sum(|r| r.f),
+            k: key(),
+            s: min(|r| r.s.clone()),
+            v: sum(|r| r.v),
+            u: avg(|r| r.v).to_bits(),
+            f: count() as f64,
             at: max(|r| r.at),
         });
     let s8 = s7
-        .key_by(|r| r.k)
-        .window(hopping(millis(7), millis(2)))
+        .key_by(|r| r.v.rem_euclid(5) - 2)
+        .window(tumbling(secs(1)))
         .aggregate(Event {
             k: sum(|r| r.k % 64),
-            s: max(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: acc(Second, |r| r.u),
-            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
-            at: min(|r| r.at),
+            s: min(|r| r.s.clone()),
+            v: sum(|r| i128::from(r.v) << 63) as i64,
+            u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
+            f: top_k(2, |r| r.f).first().copied().unwrap_or(0.0),
+            at: max(|r| r.at),
         })
-        .filter(|r| r.u % 4 != 0);
+        .try_map(|r| r.u.checked_add(9).map(|u| Event { u, ..r.clone() }).ok_or("too large".to_owned()));
     let s9 = s7
-        .key_by(|r| r.k)
-        .inspect(look)
-        .window(tumbling(millis(10)))
+        .key_by(|r| r.v.rem_euclid(5) - 2)
+        .try_map(refuse_some)
+        .window(hopping(millis(6), millis(1)))
         .aggregate(Event {
-            k: key(),
-            s: max(|r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: acc(Second, |r| r.u),
-            f: min(|r| r.f),
+            k: max(|r| r.k),
+            s: min(|r| r.s.clone()),
+            v: window_end().wrapping_sub(window_start()),
+            u: max(|r| r.u),
+            f: count() as f64,
             at: window_end(),
         })
-        .flat_map(|r| (0..r.k % 3).map(|n| Event { k: n, ..r.clone() }).collect::<Vec<_>>());
-    let s10 = s8.union(s9).filter(|r| r.v >= 0);
+        .inspect(look);
+    let s10 = s8.union(s9).filter(|r| r.u % 4 != 0);
     s10
 }
 
@@ -132,16 +131,16 @@ pub(crate) fn job_102(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
             s: key(),
             v: max(|r| r.v),
             u: avg(|r| r.v).to_bits(),
-            f: min(|r| r.f),
+            f: count() as f64,
             at: window_start(),
         })
         .inspect(look);
     let s6 = s4.key_by(|r| r.s.clone()).window(tumbling(millis(5))).aggregate(Event {
         k: min(|r| r.k),
-        s: min(|r| r.s.clone()),
-        v: sum(|r| r.v),
-        u: sum(|r| r.u),
-        f: count() as f64,
+        s: letters(&collect(9, |r| r.s.clone()).join("/")),
+        v: sum(|r| i128::from(r.v) << 63) as i64,
+        u: sum(|r| r.u) / count(),
+        f: min(|r| r.f),
         at: max(|r| r.at),
     });
     let s7 = s5.union(s6);
@@ -167,18 +166,19 @@ pub(crate) fn job_104(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
     let s1 = right.event_time(|r| r.at, out_of_order(millis(100)));
     let s2 = s1.key_by(|r| r.v.rem_euclid(5) - 2);
     let s3 = s0.key_by(|r| r.v.rem_euclid(5) - 2).filter(|r| r.v >= 0);
-    let s4 = s2.join(s3, hopping(millis(10), millis(5)), |l, r| pair(Some(l), Some(r)));
-    let s5 = s4
+    let s4 = s2
+        .join(s3, hopping(millis(10), millis(5)), |l, r| pair(Some(l), Some(r)))
         .key_by(|r| (r.k % 2, r.s.clone()))
         .flat_map(|r| vec![r.clone(), Event { v: r.v.wrapping_neg(), ..r }])
-        .window(hopping(millis(60), millis(60)))
+        .distinct_within(millis(5))
+        .running(ttl(millis(100)))
         .aggregate(Event {
-            k: sum(|r| r.k % 64),
-            s: key().1,
-            v: min(|r| r.v),
-            u: max(|r| r.u),
+            k: reduce(|r| r.k, |a, b| a ^ b),
+            s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
+            v: fold(1i64, |n, r| n.wrapping_mul(31).wrapping_add(r.v)),
+            u: approx_count_distinct(|r| r.u % 7),
             f: (avg(|r| r.k) * 8.0).floor() / 8.0,
-            at: window_start(),
+            at: min(|r| r.at),
         });
-    s5
+    s4
 }

@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Second, Trail, change, look, pair, refuse_some};
+use crate::event::{Event, Second, Trail, change, letters, look, pair, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -27,10 +27,10 @@ pub(crate) fn job_105(events: Stream<Event>) -> (Stream<Event>, Stream<Event>, S
         .running(forever())
         .aggregate(Event {
             k: sum(|r| r.k % 64),
-            s: max(|r| r.s.clone()),
-            v: key(),
-            u: sum(|r| r.u) / count(),
-            f: min(|r| r.f),
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: max(|r| r.v),
+            u: acc(Second, |r| r.u),
+            f: count() as f64,
             at: min(|r| r.at),
         });
     let s5 = s3
@@ -44,10 +44,10 @@ pub(crate) fn job_105(events: Stream<Event>) -> (Stream<Event>, Stream<Event>, S
         .filter(|r| r.v >= 0)
         .running(forever())
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: min(|r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: min(|r| r.u),
+            k: key(),
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: fold(1i64, |n, r| n.wrapping_mul(31).wrapping_add(r.v)),
+            u: acc(Second, |r| r.u),
             f: (avg(|r| r.f) * 8.0).floor() / 8.0,
             at: max(|r| r.at),
         });
@@ -56,7 +56,7 @@ pub(crate) fn job_105(events: Stream<Event>) -> (Stream<Event>, Stream<Event>, S
 }
 
 #[stream_job]
-pub(crate) fn job_106(events: Stream<Event>) -> (Stream<Event>, Stream<Event>, Stream<Event>) {
+pub(crate) fn job_106(events: Stream<Event>) -> Stream<Event> {
     let s0 = events
         .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r })
         .event_time(|r| r.at, out_of_order(millis(1)))
@@ -65,51 +65,65 @@ pub(crate) fn job_106(events: Stream<Event>) -> (Stream<Event>, Stream<Event>, S
     let s2 = s1
         .right_join(s1, hopping(millis(100), millis(30)), |l, r| pair(l, Some(r)))
         .try_map(|r| r.u.checked_add(9).map(|u| Event { u, ..r.clone() }).ok_or("too large".to_owned()));
-    let s3 = s2.key_by(|r| r.k).window(tumbling(millis(60))).aggregate(Event {
-        k: sum(|r| r.k % 64),
-        s: min(|r| r.s.clone()),
-        v: max(|r| r.v),
-        u: sum(|r| r.u),
-        f: (avg(|r| r.f) * 8.0).floor() / 8.0,
-        at: window_start(),
-    });
+    let s3 = s2.key_by(|r| r.k).distinct_within(millis(5)).window(hopping(millis(10), millis(5))).aggregate(
+        Event {
+            k: max(|r| r.k),
+            s: acc(Trail, |r| r.s.clone()),
+            v: min(|r| r.v),
+            u: count_distinct(|r| (r.k, r.s.clone())),
+            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+            at: window_end(),
+        },
+    );
     let s4 = s3
-        .try_map(|r| r.u.checked_add(9).map(|u| Event { u, ..r.clone() }).ok_or("too large".to_owned()))
-        .try_map(refuse_some);
-    let s5 = s3.map(|r| Event { k: r.k.wrapping_add(1), ..r }).filter(|r| r.v >= 0);
-    let s6 = s3.inspect(look);
-    let s7 =
-        s4.key_by(|r| r.k).filter(|r| r.k != 1).window(hopping(millis(10), millis(5))).aggregate(Event {
-            k: min(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: avg(|r| r.u).to_bits(),
-            f: sum(|r| r.f),
-            at: min(|r| r.at),
-        });
-    let s8 = s4
+        .key_by(|_| 7u8)
+        .window(tumbling(millis(60)))
+        .aggregate(Event {
+            k: (count() % 5) as u8,
+            s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
+            v: window_end().wrapping_sub(window_start()),
+            u: acc(Second, |r| r.u),
+            f: count() as f64,
+            at: window_end(),
+        })
         .key_by(|r| r.k)
-        .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) })
-        .window(hopping(millis(6), millis(1)))
+        .filter_map(|r| r.v.checked_add(1).map(|v| Event { v, ..r }))
+        .window(tumbling(millis(60)))
         .aggregate(Event {
             k: key(),
             s: max(|r| r.s.clone()),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: sum(|r| r.u),
-            f: min(|r| r.f),
+            v: min(|r| r.v),
+            u: approx_count_distinct(|r| r.u % 7),
+            f: top_k(2, |r| r.f).first().copied().unwrap_or(0.0),
+            at: max(|r| r.at),
+        });
+    let s5 = s4
+        .key_by(|r| r.s.clone())
+        .filter(|r| r.v >= 0)
+        .window(hopping(millis(10), millis(3)))
+        .aggregate(Event {
+            k: sum(|r| r.k % 64),
+            s: min(|r| r.s.clone()),
+            v: window_end().wrapping_sub(window_start()),
+            u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
+            f: sum(|r| r.f),
+            at: max(|r| r.at),
+        })
+        .filter(|r| r.u % 4 != 0);
+    let s6 = s4
+        .key_by(|r| r.s.clone())
+        .window(hopping(millis(60), millis(60)))
+        .aggregate(Event {
+            k: reduce(|r| r.k, |a, b| a ^ b),
+            s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
+            v: window_end().wrapping_sub(window_start()),
+            u: approx_count_distinct(|r| r.u % 7),
+            f: max(|r| r.f),
             at: window_end(),
         })
-        .inspect(look);
-    let s9 = s7.union(s8).filter(|r| r.u % 4 != 0);
-    let s10 = s6.running(ttl(millis(0))).aggregate(Event {
-        k: max(|r| r.k),
-        s: acc(Trail, |r| r.s.clone()),
-        v: sum(|r| r.v),
-        u: count(),
-        f: (avg(|r| r.f) * 8.0).floor() / 8.0,
-        at: min(|r| r.at),
-    });
-    (s5, s9, s10)
+        .map(|r| Event { k: r.k.wrapping_add(1), ..r });
+    let s7 = s6.union(s5).filter(|r| r.v >= 0);
+    s7
 }
 
 #[stream_job]
@@ -125,20 +139,16 @@ pub(crate) fn job_107(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .filter(|r| r.v >= 0);
     let s2 = s0.key_by(|_| 7u8);
     let s3 = s1.key_by(|_| 7u8);
-    let s4 = s2
-        .full_join(s3, hopping(millis(60), millis(60)), pair)
-        .key_by(|_| 7u8)
-        .filter(|r| r.k != 1)
-        .window(hopping(millis(60), millis(60)))
-        .aggregate(Event {
-            k: min(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: acc(Second, |r| r.u),
-            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
-            at: min(|r| r.at),
-        });
-    s4
+    let s4 = s2.full_join(s3, hopping(millis(60), millis(60)), pair);
+    let s5 = s4.key_by(|_| 7u8).filter(|r| r.k != 1).window(tumbling(millis(60))).aggregate(Event {
+        k: key(),
+        s: max_by(|r| r.v, |r| r.s.clone()),
+        v: sum(|r| i128::from(r.v) << 63) as i64,
+        u: approx_count_distinct(|r| r.u % 7),
+        f: top_k(2, |r| r.f).first().copied().unwrap_or(0.0),
+        at: min(|r| r.at),
+    });
+    s5
 }
 
 #[stream_job]
@@ -154,13 +164,14 @@ pub(crate) fn job_108(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .map(|r| Event { v: r.v.wrapping_mul(3), ..r })
         .running(ttl(millis(100)))
         .aggregate(Event {
-            k: (count() % 5) as u8,
-            s: acc(Trail, |r| r.s.clone()),
-            v: max(|r| r.v),
-            u: avg(|r| r.v).to_bits(),
-            f: min(|r| r.f),
+            k: key().0,
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: sum(|r| i128::from(r.v) << 63) as i64,
+            u: acc(Second, |r| r.u),
+            f: sum(|r| r.f),
             at: min(|r| r.at),
-        });
+        })
+        .try_map(refuse_some);
     s4
 }
 
@@ -180,25 +191,22 @@ pub(crate) fn job_109(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .left_join(s3, within(millis(100), millis(0)), |l, r| pair(Some(l), r))
         .inspect(look)
         .try_map(|r| r.u.checked_add(9).map(|u| Event { u, ..r.clone() }).ok_or("too large".to_owned()))
-        .window(tumbling(millis(60)))
+        .running(forever())
         .aggregate(Event {
-            k: min(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: window_end().wrapping_sub(window_start()),
-            u: max(|r| r.u),
-            f: sum(|r| r.f),
-            at: max(|r| r.at),
-        })
-        .key_by(|r| (r.k % 2, r.s.clone()))
-        .flat_map(|r| (0..r.k % 3).map(|n| Event { k: n, ..r.clone() }).collect::<Vec<_>>())
-        .window(tumbling(millis(9223372036854775807)))
-        .aggregate(Event {
-            k: key().0,
-            s: min(|r| r.s.clone()),
-            v: min(|r| r.v),
-            u: min(|r| r.u),
-            f: max(|r| r.f),
-            at: max(|r| r.at),
+            k: (count() % 5) as u8,
+            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+            v: max(|r| r.v),
+            u: count(),
+            f: min(|r| r.f),
+            at: min(|r| r.at),
         });
-    s4
+    let s5 = s4.key_by(|r| r.k).filter(|r| r.k != 1).window(hopping(millis(6), millis(1))).aggregate(Event {
+        k: min_by(|r| r.f, |r| r.k),
+        s: acc(Trail, |r| r.s.clone()),
+        v: min(|r| r.v),
+        u: count_distinct(|r| (r.k, r.s.clone())),
+        f: min(|r| r.f),
+        at: max(|r| r.at),
+    });
+    s5
 }

@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Second, Trail, change, look, pair};
+use crate::event::{Event, Trail, change, letters, look, pair, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -34,10 +34,10 @@ pub(crate) fn job_110(left: Stream<Event>, right: Stream<Event>) -> (Stream<Even
     let s9 = s3.union(s3);
     let s10 =
         s9.key_by(|r| (r.k % 2, r.s.clone())).filter(|r| r.u % 4 != 0).running(forever()).aggregate(Event {
-            k: (count() % 5) as u8,
+            k: min(|r| r.k),
             s: min(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: sum(|r| r.u) / count(),
+            v: min(|r| r.v),
+            u: sum(|r| r.u),
             f: (avg(|r| r.k) * 8.0).floor() / 8.0,
             at: max(|r| r.at),
         });
@@ -59,11 +59,11 @@ pub(crate) fn job_111(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r })
         .window(hopping(millis(10), millis(3)))
         .aggregate(Event {
-            k: (count() % 5) as u8,
-            s: max(|r| r.s.clone()),
-            v: key(),
-            u: avg(|r| r.u).to_bits(),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+            k: reduce(|r| r.k, |a, b| a ^ b),
+            s: acc(Trail, |r| r.s.clone()),
+            v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+            u: max(|r| r.u),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
             at: max(|r| r.at),
         })
         .flat_map(|r| vec![r.clone(), Event { v: r.v.wrapping_neg(), ..r }]);
@@ -71,22 +71,27 @@ pub(crate) fn job_111(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .key_by(|r| r.v.rem_euclid(5) - 2)
         .window(tumbling(secs(1)))
         .aggregate(Event {
-            k: min(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: min(|r| r.v),
-            u: acc(Second, |r| r.u),
-            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+            k: first(|r| r.k),
+            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+            v: sum(|r| r.v),
+            u: avg(|r| r.v).to_bits(),
+            f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
             at: window_start(),
         })
         .try_map(|r| r.u.checked_add(9).map(|u| Event { u, ..r.clone() }).ok_or("too large".to_owned()));
-    let s7 = s5.union(s6).filter(|r| r.v >= 0).window(tumbling(millis(1))).aggregate(Event {
-        k: sum(|r| r.k % 64),
-        s: acc(Trail, |r| r.s.clone()),
-        v: key(),
-        u: count(),
-        f: max(|r| r.f),
-        at: max(|r| r.at),
-    });
+    let s7 = s5
+        .union(s6)
+        .filter(|r| r.v >= 0)
+        .distinct_within(millis(30))
+        .window(tumbling(millis(5)))
+        .aggregate(Event {
+            k: (count() % 5) as u8,
+            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+            v: key(),
+            u: count_distinct(|r| (r.k, r.s.clone())),
+            f: count() as f64,
+            at: min(|r| r.at),
+        });
     s7
 }
 
@@ -96,14 +101,13 @@ pub(crate) fn job_112(left: Stream<Event>, right: Stream<Event>) -> (Stream<Even
         .inspect(look)
         .event_time(|r| r.at, out_of_order(secs(1)))
         .key_by(|r| (r.k % 2, r.s.clone()))
-        .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) })
         .window(hopping(millis(10), millis(4)))
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: min(|r| r.s.clone()),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+            k: last(|r| r.k),
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
             u: min(|r| r.u),
-            f: max(|r| r.f),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
             at: max(|r| r.at),
         })
         .flat_map(|r| (0..r.k % 3).map(|n| Event { k: n, ..r.clone() }).collect::<Vec<_>>());
@@ -120,14 +124,14 @@ pub(crate) fn job_112(left: Stream<Event>, right: Stream<Event>) -> (Stream<Even
         .full_join(s7, hopping(millis(6), millis(1)), pair)
         .key_by(|r| r.k)
         .filter(|r| r.v >= 0)
-        .window(hopping(millis(6), millis(1)))
+        .running(ttl(millis(10)))
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: min(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: max(|r| r.u),
+            k: min(|r| r.k),
+            s: max(|r| r.s.clone()),
+            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+            u: sum(|r| r.u) / count(),
             f: count() as f64,
-            at: max(|r| r.at),
+            at: min(|r| r.at),
         });
     (s8, s0)
 }
@@ -143,33 +147,49 @@ pub(crate) fn job_113(events: Stream<Event>) -> Stream<Event> {
     let s2 = s0.key_by(|r| r.v.rem_euclid(5) - 2);
     let s3 = s1
         .left_join_table(s2.map(change), forever(), |l, r| pair(Some(l), r))
-        .filter_map(|r| r.v.checked_add(1).map(|v| Event { v, ..r }))
-        .running(ttl(secs(2)))
-        .aggregate(Event {
-            k: sum(|r| r.k % 64),
-            s: min(|r| r.s.clone()),
-            v: key(),
-            u: sum(|r| r.u),
-            f: min(|r| r.f),
-            at: max(|r| r.at),
-        });
+        .filter_map(|r| r.v.checked_add(1).map(|v| Event { v, ..r }));
     let s4 = s3
-        .key_by(|_| 7u8)
-        .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r })
-        .window(tumbling(millis(9223372036854775807)))
+        .running(ttl(millis(0)))
         .aggregate(Event {
             k: sum(|r| r.k % 64),
-            s: max(|r| r.s.clone()),
-            v: min(|r| r.v),
-            u: min(|r| r.u),
-            f: sum(|r| r.f),
-            at: window_end(),
-        });
-    s4
+            s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
+            v: sum(|r| i128::from(r.v) << 63) as i64,
+            u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
+            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+            at: min(|r| r.at),
+        })
+        .map(|r| Event { v: r.v.wrapping_mul(3), ..r });
+    let s5 = s4
+        .key_by(|r| (r.k % 2, r.s.clone()))
+        .try_map(refuse_some)
+        .window(tumbling(secs(1)))
+        .aggregate(Event {
+            k: first(|r| r.k),
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
+            v: window_end().wrapping_sub(window_start()),
+            u: avg(|r| r.v).to_bits(),
+            f: max(|r| r.f),
+            at: window_start(),
+        })
+        .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r });
+    let s6 = s4
+        .key_by(|r| (r.k % 2, r.s.clone()))
+        .window(hopping(millis(10), millis(5)))
+        .aggregate(Event {
+            k: sum(|r| r.k % 64),
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
+            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+            u: avg(|r| r.u).to_bits(),
+            f: count() as f64,
+            at: window_start(),
+        })
+        .try_map(|r| r.u.checked_add(9).map(|u| Event { u, ..r.clone() }).ok_or("too large".to_owned()));
+    let s7 = s6.union(s5);
+    s7
 }
 
 #[stream_job]
-pub(crate) fn job_114(left: Stream<Event>, right: Stream<Event>) -> Stream<Event> {
+pub(crate) fn job_114(left: Stream<Event>, right: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
     let s0 = left.inspect(look).event_time(|r| r.at, out_of_order(secs(1)));
     let s1 = left.event_time(|r| r.at, out_of_order(millis(0)));
     let s2 = right
@@ -180,31 +200,31 @@ pub(crate) fn job_114(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
     let s5 = s3.join_table(s4.map(change), ttl(millis(0)), |l, r| pair(Some(l), Some(r)));
     let s6 = s1.key_by(|r| r.v.rem_euclid(5) - 2);
     let s7 = s6.left_join(s5, hopping(millis(10), millis(4)), |l, r| pair(Some(l), r)).filter(|r| r.k != 1);
-    let s8 = s7
-        .flat_map(|r| vec![r.clone(), Event { v: r.v.wrapping_neg(), ..r }])
+    let s8 = s7.flat_map(|r| vec![r.clone(), Event { v: r.v.wrapping_neg(), ..r }]);
+    let s9 = s7.filter(|r| r.u % 4 != 0);
+    let s10 = s8
         .key_by(|r| r.v.rem_euclid(5) - 2)
         .map(|r| Event { v: r.v.wrapping_mul(3), ..r })
-        .window(tumbling(millis(10)))
-        .aggregate(Event {
-            k: (count() % 5) as u8,
-            s: max(|r| r.s.clone()),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: count(),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
-            at: max(|r| r.at),
-        })
-        .key_by(|r| r.v.rem_euclid(5) - 2)
-        .filter(|r| r.k != 1)
-        .window(hopping(millis(100), millis(30)))
+        .distinct_within(secs(1))
+        .running(ttl(millis(10)))
         .aggregate(Event {
             k: min(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: min(|r| r.v),
-            u: min(|r| r.u),
-            f: max(|r| r.f),
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: key(),
+            u: count(),
+            f: last(|r| r.f),
             at: max(|r| r.at),
-        });
-    let s9 = s7.filter(|r| r.u % 4 != 0);
-    let s10 = s8.union(s9).filter(|r| r.v >= 0);
-    s10
+        })
+        .key_by(|r| r.s.clone())
+        .running(forever())
+        .aggregate(Event {
+            k: min_by(|r| r.f, |r| r.k),
+            s: max(|r| r.s.clone()),
+            v: sum(|r| i128::from(r.v) << 63) as i64,
+            u: max(|r| r.u),
+            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+            at: max(|r| r.at),
+        })
+        .filter(|r| r.k != 1);
+    (s9, s10)
 }

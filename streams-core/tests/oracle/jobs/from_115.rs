@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Second, Trail, change, look, pair, refuse_some};
+use crate::event::{Event, Second, Trail, change, letters, look, pair, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -33,59 +33,40 @@ pub(crate) fn job_115(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
     let s8 = s6
         .join_table(s7.map(change), ttl(millis(10)), |l, r| pair(Some(l), Some(r)))
         .key_by(|r| r.k)
-        .running(ttl(millis(100)))
+        .window(hopping(millis(7), millis(2)))
         .aggregate(Event {
-            k: max(|r| r.k),
+            k: sum(|r| r.k % 64),
             s: acc(Trail, |r| r.s.clone()),
             v: sum(|r| r.v),
             u: max(|r| r.u),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
-            at: max(|r| r.at),
+            f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
+            at: window_end(),
         });
     s8
 }
 
 #[stream_job]
-pub(crate) fn job_116(events: Stream<Event>) -> Stream<Event> {
+pub(crate) fn job_116(events: Stream<Event>) -> (Stream<Event>, Stream<Event>, Stream<Event>) {
     let s0 = events.filter(|r| r.v >= 0).event_time(|r| r.at, out_of_order(secs(1))).filter(|r| r.k != 1);
     let s1 = s0.key_by(|r| r.k);
     let s2 = s1
         .join(s1, tumbling(millis(60)), |l, r| pair(Some(l), Some(r)))
-        .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r });
-    let s3 = s2.key_by(|r| r.k).window(hopping(millis(10), millis(5))).aggregate(Event {
-        k: sum(|r| r.k % 64),
-        s: max(|r| r.s.clone()),
-        v: window_end().wrapping_sub(window_start()),
-        u: sum(|r| r.u) / count(),
-        f: (avg(|r| r.f) * 8.0).floor() / 8.0,
-        at: max(|r| r.at),
-    });
-    let s4 = s3.key_by(|r| r.k).window(tumbling(millis(10))).aggregate(Event {
-        k: max(|r| r.k),
-        s: max(|r| r.s.clone()),
-        v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-        u: sum(|r| r.u) / count(),
-        f: max(|r| r.f),
-        at: window_end(),
-    });
-    let s5 = s3.key_by(|r| r.k).filter(|r| r.k != 1).window(tumbling(millis(60))).aggregate(Event {
-        k: sum(|r| r.k % 64),
-        s: max(|r| r.s.clone()),
-        v: min(|r| r.v),
-        u: avg(|r| r.u).to_bits(),
-        f: count() as f64,
-        at: window_end(),
-    });
-    let s6 = s5.union(s4).flat_map(|r| vec![r.clone(), Event { v: r.v.wrapping_neg(), ..r }]);
-    let s7 = s6.key_by(|r| r.v.rem_euclid(5) - 2).running(forever()).aggregate(Event {
-        k: min(|r| r.k),
-        s: min(|r| r.s.clone()),
-        v: key(),
-        u: acc(Second, |r| r.u),
-        f: sum(|r| r.f),
-        at: min(|r| r.at),
-    });
-    s7
+        .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r })
+        .key_by(|r| r.k)
+        .distinct_within(millis(1))
+        .window(hopping(millis(10), millis(5)))
+        .aggregate(Event {
+            k: reduce(|r| r.k, |a, b| a ^ b),
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: window_end().wrapping_sub(window_start()),
+            u: max(|r| r.u),
+            f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
+            at: window_start(),
+        });
+    let s3 = s2.late().filter(|r| r.k != 1);
+    let s4 = s2.filter(|r| r.k != 1).try_map(refuse_some);
+    let s5 = s2.filter_map(|r| r.v.checked_add(1).map(|v| Event { v, ..r }));
+    (s3, s4, s5)
 }
 
 #[stream_job]
@@ -115,19 +96,19 @@ pub(crate) fn job_117(
     let s8 = s2.key_by(|r| r.s.clone());
     let s9 = s7
         .right_join(s8, within(millis(0), millis(20)), |l, r| pair(l, Some(r)))
-        .map(|r| Event { v: r.v.wrapping_mul(3), ..r })
+        .map(|r| Event { v: r.v.wrapping_mul(3), ..r });
+    let s10 = s9
         .filter_map(|r| r.v.checked_add(1).map(|v| Event { v, ..r }))
         .window(tumbling(millis(10)))
         .aggregate(Event {
-            k: min(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: avg(|r| r.v).to_bits(),
-            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
-            at: min(|r| r.at),
-        })
-        .filter_map(|r| r.v.checked_add(1).map(|v| Event { v, ..r }));
-    (s0, s6, s9)
+            k: (count() % 5) as u8,
+            s: min(|r| r.s.clone()),
+            v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+            u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
+            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+            at: window_end(),
+        });
+    (s0, s6, s10)
 }
 
 #[stream_job]
@@ -141,22 +122,20 @@ pub(crate) fn job_118(events: Stream<Event>) -> Stream<Event> {
     let s2 = s0.key_by(|_| 7u8).filter_map(|r| r.v.checked_add(1).map(|v| Event { v, ..r }));
     let s3 = s1
         .right_join(s2, tumbling(secs(1)), |l, r| pair(l, Some(r)))
-        .flat_map(|r| (0..r.k % 3).map(|n| Event { k: n, ..r.clone() }).collect::<Vec<_>>())
-        .window(tumbling(millis(60)))
-        .aggregate(Event {
-            k: max(|r| r.k),
-            s: acc(Trail, |r| r.s.clone()),
-            v: window_end().wrapping_sub(window_start()),
-            u: min(|r| r.u),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
-            at: window_end(),
-        })
-        .map(|r| Event { k: r.k.wrapping_add(1), ..r });
-    s3
+        .flat_map(|r| (0..r.k % 3).map(|n| Event { k: n, ..r.clone() }).collect::<Vec<_>>());
+    let s4 = s3.running(ttl(millis(10))).aggregate(Event {
+        k: first(|r| r.k),
+        s: max(|r| r.s.clone()),
+        v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+        u: max(|r| r.u),
+        f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+        at: min(|r| r.at),
+    });
+    s4
 }
 
 #[stream_job]
-pub(crate) fn job_119(left: Stream<Event>, right: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
+pub(crate) fn job_119(left: Stream<Event>, right: Stream<Event>) -> Stream<Event> {
     let s0 = left
         .event_time(|r| r.at, out_of_order(millis(20)))
         .filter(|r| r.v >= 0)
@@ -167,30 +146,34 @@ pub(crate) fn job_119(left: Stream<Event>, right: Stream<Event>) -> (Stream<Even
     let s2 = s1.key_by(|r| r.k);
     let s3 = s0.key_by(|r| r.k);
     let s4 = s2.full_join(s3, tumbling(millis(10)), pair);
-    let s5 = s4.key_by(|r| r.k).window(hopping(millis(10), millis(3))).aggregate(Event {
-        k: (count() % 5) as u8,
-        s: max(|r| r.s.clone()),
-        v: window_end().wrapping_sub(window_start()),
-        u: avg(|r| r.u).to_bits(),
-        f: (avg(|r| r.k) * 8.0).floor() / 8.0,
-        at: max(|r| r.at),
+    let s5 = s4.key_by(|r| r.k).window(tumbling(secs(1))).aggregate(Event {
+        k: min(|r| r.k),
+        s: max_by(|r| r.v, |r| r.s.clone()),
+        v: fold(1i64, |n, r| n.wrapping_mul(31).wrapping_add(r.v)),
+        u: acc(Second, |r| r.u),
+        f: last(|r| r.f),
+        at: window_start(),
     });
-    let s6 = s5
-        .key_by(|r| (r.k % 2, r.s.clone()))
-        .map(|r| Event { v: r.v.wrapping_mul(3), ..r })
-        .window(hopping(millis(10), millis(3)))
+    let s6 = s5.late();
+    let s7 = s5.union(s6);
+    let s8 = s7
+        .window(hopping(millis(10), millis(5)))
         .aggregate(Event {
-            k: (count() % 5) as u8,
-            s: max(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: count(),
-            f: min(|r| r.f),
-            at: max(|r| r.at),
+            k: last(|r| r.k),
+            s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
+            v: sum(|r| i128::from(r.v) << 63) as i64,
+            u: count_distinct(|r| (r.k, r.s.clone())),
+            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+            at: window_start(),
         })
-        .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r });
-    let s7 = s6.filter(|r| r.v >= 0);
-    let s8 = s6
-        .try_map(|r| r.u.checked_add(9).map(|u| Event { u, ..r.clone() }).ok_or("too large".to_owned()))
-        .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r });
-    (s7, s8)
+        .window(tumbling(millis(60)))
+        .aggregate(Event {
+            k: max(|r| r.k),
+            s: acc(Trail, |r| r.s.clone()),
+            v: sum(|r| i128::from(r.v) << 63) as i64,
+            u: max(|r| r.u),
+            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+            at: max(|r| r.at),
+        });
+    s8
 }

@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Second, Trail, look, pair, refuse_some};
+use crate::event::{Event, letters, look, pair, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -27,40 +27,38 @@ pub(crate) fn job_120(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .map(|r| Event { v: r.v.wrapping_mul(3), ..r });
     let s2 = s1.key_by(|r| r.s.clone()).map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r });
     let s3 = s0.key_by(|r| r.s.clone());
-    let s4 = s2
-        .join(s3, hopping(millis(10), millis(4)), |l, r| pair(Some(l), Some(r)))
-        .filter(|r| r.u % 4 != 0)
-        .window(tumbling(millis(1)))
+    let s4 = s2.join(s3, hopping(millis(10), millis(4)), |l, r| pair(Some(l), Some(r)));
+    let s5 = s4.filter(|r| r.u % 4 != 0).window(hopping(millis(10), millis(4))).aggregate(Event {
+        k: reduce(|r| r.k, |a, b| a ^ b),
+        s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+        v: sum(|r| i128::from(r.v) << 63) as i64,
+        u: avg(|r| r.v).to_bits(),
+        f: sum(|r| r.f),
+        at: min(|r| r.at),
+    });
+    let s6 = s5.key_by(|_| 7u8).window(hopping(millis(10), millis(4))).aggregate(Event {
+        k: min(|r| r.k),
+        s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
+        v: max(|r| r.v),
+        u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
+        f: count() as f64,
+        at: min(|r| r.at),
+    });
+    let s7 = s5
+        .key_by(|_| 7u8)
+        .inspect(look)
+        .window(tumbling(secs(1)))
         .aggregate(Event {
             k: min(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: window_end().wrapping_sub(window_start()),
-            u: acc(Second, |r| r.u),
-            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
-            at: window_start(),
-        })
-        .key_by(|r| r.v.rem_euclid(5) - 2)
-        .window(tumbling(millis(1)))
-        .aggregate(Event {
-            k: min(|r| r.k),
-            s: min(|r| r.s.clone()),
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
             v: sum(|r| r.v),
             u: avg(|r| r.v).to_bits(),
-            f: max(|r| r.f),
-            at: window_end(),
-        })
-        .key_by(|_| 7u8)
-        .map(|r| Event { v: r.v.wrapping_mul(3), ..r })
-        .window(hopping(millis(10), millis(5)))
-        .aggregate(Event {
-            k: (count() % 5) as u8,
-            s: max(|r| r.s.clone()),
-            v: min(|r| r.v),
-            u: acc(Second, |r| r.u),
             f: min(|r| r.f),
-            at: window_end(),
-        });
-    s4
+            at: window_start(),
+        })
+        .map(|r| Event { k: r.k.wrapping_add(1), ..r });
+    let s8 = s6.union(s7).filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) });
+    s8
 }
 
 #[stream_job]
@@ -85,17 +83,19 @@ pub(crate) fn job_121(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r });
     let s6 = s0.key_by(|r| r.s.clone()).try_map(refuse_some);
     let s7 = s5.key_by(|r| r.s.clone()).filter(|r| r.k != 1);
-    let s8 = s6.right_join(s7, hopping(millis(10), millis(4)), |l, r| pair(l, Some(r)));
-    let s9 =
-        s8.key_by(|r| r.v.rem_euclid(5) - 2).window(tumbling(millis(9223372036854775807))).aggregate(Event {
-            k: (count() % 5) as u8,
-            s: acc(Trail, |r| r.s.clone()),
-            v: max(|r| r.v),
+    let s8 = s6
+        .right_join(s7, hopping(millis(10), millis(4)), |l, r| pair(l, Some(r)))
+        .key_by(|r| r.v.rem_euclid(5) - 2)
+        .window(tumbling(millis(9223372036854775807)))
+        .aggregate(Event {
+            k: min(|r| r.k),
+            s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
+            v: key(),
             u: sum(|r| r.u) / count(),
-            f: max(|r| r.f),
+            f: sum(|r| r.f),
             at: min(|r| r.at),
         });
-    s9
+    s8
 }
 
 #[stream_job]
@@ -111,26 +111,15 @@ pub(crate) fn job_122(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .right_join(s2, hopping(millis(100), millis(30)), |l, r| pair(l, Some(r)))
         .map(|r| Event { v: r.v.wrapping_mul(3), ..r })
         .flat_map(|r| (0..r.k % 3).map(|n| Event { k: n, ..r.clone() }).collect::<Vec<_>>())
-        .running(forever())
+        .window(hopping(millis(7), millis(2)))
         .aggregate(Event {
-            k: (count() % 5) as u8,
-            s: min(|r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: max(|r| r.u),
-            f: count() as f64,
-            at: min(|r| r.at),
-        })
-        .key_by(|r| r.s.clone())
-        .window(hopping(millis(10), millis(3)))
-        .aggregate(Event {
-            k: min(|r| r.k),
+            k: last(|r| r.k),
             s: key(),
-            v: sum(|r| r.v),
-            u: sum(|r| r.u),
-            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+            u: approx_count_distinct(|r| r.u % 7),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
             at: min(|r| r.at),
-        })
-        .filter(|r| r.k != 1);
+        });
     s3
 }
 
@@ -152,7 +141,7 @@ pub(crate) fn job_123(events: Stream<Event>) -> Stream<Event> {
 }
 
 #[stream_job]
-pub(crate) fn job_124(events: Stream<Event>) -> Stream<Event> {
+pub(crate) fn job_124(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
     let s0 = events
         .filter(|r| r.v >= 0)
         .event_time(|r| r.at, out_of_order(millis(0)))
@@ -164,13 +153,14 @@ pub(crate) fn job_124(events: Stream<Event>) -> Stream<Event> {
     let s3 = s1
         .join(s2, within(millis(5), millis(9223372036854775807)), |l, r| pair(Some(l), Some(r)))
         .map(|r| Event { k: r.k.wrapping_add(1), ..r });
-    let s4 = s3.key_by(|r| r.v.rem_euclid(5) - 2).running(ttl(millis(100))).aggregate(Event {
-        k: (count() % 5) as u8,
-        s: acc(Trail, |r| r.s.clone()),
-        v: min(|r| r.v),
-        u: avg(|r| r.v).to_bits(),
-        f: count() as f64,
-        at: min(|r| r.at),
+    let s4 = s3.key_by(|r| r.v.rem_euclid(5) - 2).window(hopping(millis(10), millis(4))).aggregate(Event {
+        k: last(|r| r.k),
+        s: min(|r| r.s.clone()),
+        v: key(),
+        u: sum(|r| r.u) / count(),
+        f: top_k(2, |r| r.f).first().copied().unwrap_or(0.0),
+        at: window_start(),
     });
-    s4
+    let s5 = s4.late();
+    (s4, s5)
 }

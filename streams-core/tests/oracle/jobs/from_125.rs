@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Second, Trail, change, look, pair, refuse_some};
+use crate::event::{Event, change, letters, look, pair, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -20,17 +20,19 @@ pub(crate) fn job_125(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
         .try_map(|r| r.u.checked_add(9).map(|u| Event { u, ..r.clone() }).ok_or("too large".to_owned()))
         .event_time(|r| r.at, out_of_order(millis(20)));
     let s1 = events.event_time(|r| r.at, out_of_order(secs(1)));
-    let s2 =
-        events.filter(|r| r.u % 4 != 0).key_by(|_| 7u8).filter(|r| r.v >= 0).running(forever()).aggregate(
-            Event {
-                k: max(|r| r.k),
-                s: min(|r| r.s.clone()),
-                v: sum(|r| r.v),
-                u: sum(|r| r.u) / count(),
-                f: (avg(|r| r.k) * 8.0).floor() / 8.0,
-                at: min(|r| r.at),
-            },
-        );
+    let s2 = events
+        .filter(|r| r.u % 4 != 0)
+        .key_by(|_| 7u8)
+        .filter(|r| r.v >= 0)
+        .running(forever())
+        .aggregate(Event {
+            k: max(|r| r.k),
+            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+            u: avg(|r| r.u).to_bits(),
+            f: max(|r| r.f),
+            at: min(|r| r.at),
+        });
     let s3 = s1.key_by(|r| r.s.clone()).try_map(refuse_some);
     let s4 = s0.key_by(|r| r.s.clone());
     let s5 = s3
@@ -40,10 +42,10 @@ pub(crate) fn job_125(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
         .key_by(|r| r.v.rem_euclid(5) - 2)
         .window(hopping(millis(6), millis(1)))
         .aggregate(Event {
-            k: sum(|r| r.k % 64),
-            s: min(|r| r.s.clone()),
+            k: min_by(|r| r.f, |r| r.k),
+            s: max_by(|r| r.v, |r| r.s.clone()),
             v: min(|r| r.v),
-            u: avg(|r| r.v).to_bits(),
+            u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
             f: max(|r| r.f),
             at: min(|r| r.at),
         })
@@ -52,11 +54,11 @@ pub(crate) fn job_125(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
         .key_by(|r| r.v.rem_euclid(5) - 2)
         .window(hopping(millis(100), millis(30)))
         .aggregate(Event {
-            k: min(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: max(|r| r.u),
-            f: min(|r| r.f),
+            k: first(|r| r.k),
+            s: min(|r| r.s.clone()),
+            v: key(),
+            u: count_distinct(|r| (r.k, r.s.clone())),
+            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
             at: min(|r| r.at),
         })
         .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) });
@@ -66,10 +68,10 @@ pub(crate) fn job_125(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
         .window(tumbling(millis(10)))
         .aggregate(Event {
             k: (count() % 5) as u8,
-            s: max(|r| r.s.clone()),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: sum(|r| r.u) / count(),
-            f: sum(|r| r.f),
+            s: key(),
+            v: sum(|r| r.v),
+            u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
+            f: top_k(2, |r| r.f).first().copied().unwrap_or(0.0),
             at: window_end(),
         })
         .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r });
@@ -79,10 +81,10 @@ pub(crate) fn job_125(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
         .window(hopping(millis(7), millis(2)))
         .aggregate(Event {
             k: max(|r| r.k),
-            s: key(),
-            v: sum(|r| r.v),
-            u: sum(|r| r.u),
-            f: min(|r| r.f),
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
+            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+            u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
+            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
             at: window_start(),
         })
         .map(|r| Event { k: r.k.wrapping_add(1), ..r });
@@ -98,31 +100,35 @@ pub(crate) fn job_126(left: Stream<Event>, right: Stream<Event>) -> (Stream<Even
     let s1 = right
         .event_time(|r| r.at, out_of_order(millis(1)))
         .try_map(|r| r.u.checked_add(9).map(|u| Event { u, ..r.clone() }).ok_or("too large".to_owned()))
-        .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) });
+        .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) })
+        .key_by(|r| r.k)
+        .inspect(look)
+        .distinct_within(millis(0))
+        .running(ttl(millis(100)))
+        .aggregate(Event {
+            k: first(|r| r.k),
+            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+            v: sum(|r| i128::from(r.v) << 63) as i64,
+            u: avg(|r| r.v).to_bits(),
+            f: max(|r| r.f),
+            at: max(|r| r.at),
+        });
     let s2 =
         s0.key_by(|r| r.v.rem_euclid(5) - 2).filter_map(|r| r.v.checked_add(1).map(|v| Event { v, ..r }));
-    let s3 = s2.join_table(s2.map(change), forever(), |l, r| pair(Some(l), Some(r)));
-    let s4 = s1.key_by(|r| r.k).inspect(look).window(hopping(millis(7), millis(2))).aggregate(Event {
-        k: max(|r| r.k),
-        s: min(|r| r.s.clone()),
-        v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-        u: count(),
-        f: max(|r| r.f),
-        at: window_end(),
-    });
-    let s5 = s4
-        .key_by(|r| r.v.rem_euclid(5) - 2)
-        .map(|r| Event { k: r.k.wrapping_add(1), ..r })
-        .window(tumbling(millis(5)))
+    let s3 = s2
+        .join_table(s2.map(change), forever(), |l, r| pair(Some(l), Some(r)))
+        .key_by(|r| (r.k % 2, r.s.clone()))
+        .filter_map(|r| r.v.checked_add(1).map(|v| Event { v, ..r }))
+        .running(forever())
         .aggregate(Event {
-            k: (count() % 5) as u8,
-            s: min(|r| r.s.clone()),
-            v: key(),
-            u: avg(|r| r.v).to_bits(),
-            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+            k: key().0,
+            s: max(|r| r.s.clone()),
+            v: min(|r| r.v),
+            u: count(),
+            f: top_k(2, |r| r.f).first().copied().unwrap_or(0.0),
             at: min(|r| r.at),
         });
-    (s3, s5)
+    (s1, s3)
 }
 
 #[stream_job]
@@ -132,27 +138,15 @@ pub(crate) fn job_127(left: Stream<Event>, right: Stream<Event>) -> (Stream<Even
     let s2 = s1.key_by(|r| r.s.clone());
     let s3 = s1.key_by(|r| r.s.clone());
     let s4 = s2.left_join_table(s3.map(change), forever(), |l, r| pair(Some(l), r));
-    let s5 = s0.key_by(|r| (r.k % 2, r.s.clone())).inspect(look).window(tumbling(secs(1))).aggregate(Event {
-        k: min(|r| r.k),
+    let s5 = s0.key_by(|r| (r.k % 2, r.s.clone())).inspect(look).running(ttl(millis(0))).aggregate(Event {
+        k: min_by(|r| r.f, |r| r.k),
         s: min(|r| r.s.clone()),
         v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-        u: min(|r| r.u),
-        f: min(|r| r.f),
-        at: window_start(),
+        u: avg(|r| r.v).to_bits(),
+        f: sum(|r| r.f),
+        at: max(|r| r.at),
     });
-    let s6 = s5
-        .key_by(|r| (r.k % 2, r.s.clone()))
-        .flat_map(|r| vec![r.clone(), Event { v: r.v.wrapping_neg(), ..r }])
-        .running(ttl(millis(100)))
-        .aggregate(Event {
-            k: (count() % 5) as u8,
-            s: key().1,
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: max(|r| r.u),
-            f: max(|r| r.f),
-            at: max(|r| r.at),
-        });
-    (s4, s6)
+    (s4, s5)
 }
 
 #[stream_job]
@@ -162,12 +156,12 @@ pub(crate) fn job_128(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
     let s2 = s0.key_by(|r| r.k).filter(|r| r.k != 1);
     let s3 =
         s1.join_table(s2.map(change), ttl(millis(10)), |l, r| pair(Some(l), Some(r))).try_map(refuse_some);
-    let s4 = s3.key_by(|r| r.v.rem_euclid(5) - 2).window(tumbling(millis(10))).aggregate(Event {
-        k: sum(|r| r.k % 64),
-        s: acc(Trail, |r| r.s.clone()),
-        v: sum(|r| r.v),
-        u: sum(|r| r.u),
-        f: count() as f64,
+    let s4 = s3.key_by(|r| r.v.rem_euclid(5) - 2).window(hopping(millis(6), millis(1))).aggregate(Event {
+        k: min_by(|r| r.f, |r| r.k),
+        s: min(|r| r.s.clone()),
+        v: max(|r| r.v),
+        u: avg(|r| r.v).to_bits(),
+        f: max(|r| r.f),
         at: min(|r| r.at),
     });
     s4
@@ -182,11 +176,11 @@ pub(crate) fn job_129(events: Stream<Event>) -> Stream<Event> {
         .left_join_table(s2.map(change), forever(), |l, r| pair(Some(l), r))
         .map(|r| Event { k: r.k.wrapping_add(1), ..r });
     let s4 = s3.key_by(|r| r.k).running(forever()).aggregate(Event {
-        k: min(|r| r.k),
-        s: max(|r| r.s.clone()),
-        v: max(|r| r.v),
-        u: max(|r| r.u),
-        f: min(|r| r.f),
+        k: sum(|r| r.k % 64),
+        s: min(|r| r.s.clone()),
+        v: min(|r| r.v),
+        u: avg(|r| r.v).to_bits(),
+        f: count() as f64,
         at: max(|r| r.at),
     });
     let s5 = s4
@@ -194,19 +188,19 @@ pub(crate) fn job_129(events: Stream<Event>) -> Stream<Event> {
         .running(forever())
         .aggregate(Event {
             k: (count() % 5) as u8,
-            s: acc(Trail, |r| r.s.clone()),
-            v: key(),
-            u: acc(Second, |r| r.u),
-            f: max(|r| r.f),
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: max(|r| r.v),
+            u: max(|r| r.u),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
             at: min(|r| r.at),
         })
         .flat_map(|r| (0..r.k % 3).map(|n| Event { k: n, ..r.clone() }).collect::<Vec<_>>());
     let s6 = s5.running(forever()).aggregate(Event {
-        k: (count() % 5) as u8,
-        s: max(|r| r.s.clone()),
-        v: max(|r| r.v),
-        u: min(|r| r.u),
-        f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+        k: reduce(|r| r.k, |a, b| a ^ b),
+        s: min(|r| r.s.clone()),
+        v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+        u: sum(|r| r.u) / count(),
+        f: last(|r| r.f),
         at: max(|r| r.at),
     });
     s6

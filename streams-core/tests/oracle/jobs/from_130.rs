@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Trail, change, look, pair, refuse_some};
+use crate::event::{Event, Trail, change, letters, look, pair, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -34,20 +34,20 @@ pub(crate) fn job_130(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .key_by(|r| r.s.clone())
         .window(tumbling(millis(1)))
         .aggregate(Event {
-            k: min(|r| r.k),
+            k: first(|r| r.k),
             s: key(),
-            v: max(|r| r.v),
-            u: sum(|r| r.u),
+            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+            u: min(|r| r.u),
             f: max(|r| r.f),
             at: max(|r| r.at),
         })
         .try_map(refuse_some);
     let s6 = s4.key_by(|r| r.s.clone()).filter(|r| r.v >= 0).window(tumbling(secs(1))).aggregate(Event {
-        k: max(|r| r.k),
-        s: acc(Trail, |r| r.s.clone()),
-        v: max(|r| r.v),
-        u: sum(|r| r.u) / count(),
-        f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+        k: last(|r| r.k),
+        s: letters(&collect(9, |r| r.s.clone()).join("/")),
+        v: sum(|r| r.v),
+        u: max(|r| r.u),
+        f: sum(|r| r.f),
         at: window_end(),
     });
     let s7 = s6.union(s5);
@@ -66,22 +66,22 @@ pub(crate) fn job_131(left: Stream<Event>, right: Stream<Event>) -> (Stream<Even
         s1.left_join_table(s2.map(change), ttl(millis(100)), |l, r| pair(Some(l), r)).filter(|r| r.k != 1);
     let s4 = s3.filter(|r| r.k != 1);
     let s5 = s3.filter(|r| r.v >= 0);
-    let s6 = s3
-        .inspect(look)
-        .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r })
+    let s6 = s3.inspect(look).map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r });
+    let s7 = s5.union(s4);
+    let s8 = s6
         .key_by(|r| (r.k % 2, r.s.clone()))
         .inspect(look)
-        .running(ttl(millis(10)))
+        .window(tumbling(millis(10)))
         .aggregate(Event {
-            k: key().0,
+            k: first(|r| r.k),
             s: acc(Trail, |r| r.s.clone()),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: sum(|r| r.u) / count(),
-            f: min(|r| r.f),
-            at: min(|r| r.at),
-        });
-    let s7 = s5.union(s4);
-    (s7, s6)
+            v: window_end().wrapping_sub(window_start()),
+            u: sum(|r| r.u),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
+            at: window_start(),
+        })
+        .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r });
+    (s7, s8)
 }
 
 #[stream_job]
@@ -97,15 +97,16 @@ pub(crate) fn job_132(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .join(s2, tumbling(millis(1)), |l, r| pair(Some(l), Some(r)))
         .key_by(|r| r.v.rem_euclid(5) - 2)
         .filter(|r| r.k != 1)
-        .window(tumbling(millis(5)))
+        .window(hopping(millis(10), millis(3)))
         .aggregate(Event {
             k: max(|r| r.k),
-            s: min(|r| r.s.clone()),
-            v: window_end().wrapping_sub(window_start()),
-            u: sum(|r| r.u),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
+            v: key(),
+            u: count_distinct(|r| (r.k, r.s.clone())),
+            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
             at: max(|r| r.at),
-        });
+        })
+        .filter(|r| r.u % 4 != 0);
     s3
 }
 
@@ -135,13 +136,14 @@ pub(crate) fn job_134(events: Stream<Event>) -> Stream<Event> {
         .right_join(s3, tumbling(millis(1)), |l, r| pair(l, Some(r)))
         .key_by(|r| r.v.rem_euclid(5) - 2)
         .map(|r| Event { k: r.k.wrapping_add(1), ..r })
-        .window(tumbling(secs(1)))
+        .distinct_within(secs(1))
+        .running(ttl(millis(10)))
         .aggregate(Event {
-            k: min(|r| r.k),
+            k: min_by(|r| r.f, |r| r.k),
             s: acc(Trail, |r| r.s.clone()),
-            v: max(|r| r.v),
-            u: sum(|r| r.u),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+            v: min(|r| r.v),
+            u: avg(|r| r.u).to_bits(),
+            f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
             at: min(|r| r.at),
         });
     s4

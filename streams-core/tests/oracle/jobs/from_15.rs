@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Trail, look};
+use crate::event::{Event, Trail, letters, look};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -21,13 +21,13 @@ pub(crate) fn job_015(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
         .event_time(|r| r.at, out_of_order(millis(20)))
         .key_by(|r| r.s.clone())
         .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r })
-        .window(hopping(millis(7), millis(2)))
+        .window(tumbling(millis(10)))
         .aggregate(Event {
-            k: (count() % 5) as u8,
+            k: reduce(|r| r.k, |a, b| a ^ b),
             s: min(|r| r.s.clone()),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: avg(|r| r.v).to_bits(),
-            f: count() as f64,
+            v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+            u: avg(|r| r.u).to_bits(),
+            f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
             at: window_end(),
         });
     let s1 = events.filter(|r| r.k != 1);
@@ -46,14 +46,16 @@ pub(crate) fn job_016(events: Stream<Event>) -> (Stream<Event>, Stream<Event>, S
 #[stream_job]
 pub(crate) fn job_017(events: Stream<Event>) -> Stream<Event> {
     let s0 = events.inspect(look).event_time(|r| r.at, out_of_order(millis(100)));
-    let s1 = s0.key_by(|r| r.v.rem_euclid(5) - 2).window(hopping(millis(100), millis(30))).aggregate(Event {
-        k: max(|r| r.k),
-        s: max(|r| r.s.clone()),
-        v: window_end().wrapping_sub(window_start()),
-        u: min(|r| r.u),
-        f: max(|r| r.f),
-        at: window_end(),
-    });
+    let s1 = s0.key_by(|r| r.v.rem_euclid(5) - 2).distinct_within(millis(10)).running(forever()).aggregate(
+        Event {
+            k: last(|r| r.k),
+            s: acc(Trail, |r| r.s.clone()),
+            v: key(),
+            u: avg(|r| r.v).to_bits(),
+            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+            at: min(|r| r.at),
+        },
+    );
     s1
 }
 
@@ -68,10 +70,10 @@ pub(crate) fn job_018(events: Stream<Event>) -> Stream<Event> {
         .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r })
         .window(hopping(millis(10), millis(5)))
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: min(|r| r.s.clone()),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: max(|r| r.u),
+            k: last(|r| r.k),
+            s: acc(Trail, |r| r.s.clone()),
+            v: key(),
+            u: avg(|r| r.u).to_bits(),
             f: sum(|r| r.f),
             at: max(|r| r.at),
         });
@@ -79,11 +81,11 @@ pub(crate) fn job_018(events: Stream<Event>) -> Stream<Event> {
         .key_by(|r| r.v.rem_euclid(5) - 2)
         .window(tumbling(millis(10)))
         .aggregate(Event {
-            k: (count() % 5) as u8,
-            s: min(|r| r.s.clone()),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: avg(|r| r.u).to_bits(),
-            f: min(|r| r.f),
+            k: reduce(|r| r.k, |a, b| a ^ b),
+            s: acc(Trail, |r| r.s.clone()),
+            v: window_end().wrapping_sub(window_start()),
+            u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
+            f: count() as f64,
             at: max(|r| r.at),
         })
         .filter(|r| r.v >= 0);
@@ -100,9 +102,9 @@ pub(crate) fn job_019(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .running(forever())
         .aggregate(Event {
             k: key().0,
-            s: acc(Trail, |r| r.s.clone()),
-            v: max(|r| r.v),
-            u: max(|r| r.u),
+            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+            u: sum(|r| r.u) / count(),
             f: (avg(|r| r.f) * 8.0).floor() / 8.0,
             at: min(|r| r.at),
         });

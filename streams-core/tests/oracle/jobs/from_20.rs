@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Second, look, refuse_some};
+use crate::event::{Event, Trail, letters, look, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -28,11 +28,11 @@ pub(crate) fn job_020(left: Stream<Event>, right: Stream<Event>) -> (Stream<Even
         .filter(|r| r.v >= 0)
         .window(hopping(millis(10), millis(4)))
         .aggregate(Event {
-            k: key().0,
-            s: min(|r| r.s.clone()),
-            v: min(|r| r.v),
-            u: count(),
-            f: sum(|r| r.f),
+            k: last(|r| r.k),
+            s: max(|r| r.s.clone()),
+            v: window_end().wrapping_sub(window_start()),
+            u: sum(|r| r.u) / count(),
+            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
             at: max(|r| r.at),
         })
         .inspect(look);
@@ -41,11 +41,11 @@ pub(crate) fn job_020(left: Stream<Event>, right: Stream<Event>) -> (Stream<Even
         .try_map(|r| r.u.checked_add(9).map(|u| Event { u, ..r.clone() }).ok_or("too large".to_owned()))
         .window(tumbling(millis(9223372036854775807)))
         .aggregate(Event {
-            k: key().0,
+            k: min_by(|r| r.f, |r| r.k),
             s: min(|r| r.s.clone()),
-            v: min(|r| r.v),
+            v: sum(|r| i128::from(r.v) << 63) as i64,
             u: count(),
-            f: sum(|r| r.f),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
             at: window_start(),
         })
         .map(|r| Event { v: r.v.wrapping_mul(3), ..r });
@@ -60,33 +60,33 @@ pub(crate) fn job_021(events: Stream<Event>) -> Stream<Event> {
         .filter(|r| r.k != 1)
         .try_map(|r| r.u.checked_add(9).map(|u| Event { u, ..r.clone() }).ok_or("too large".to_owned()))
         .key_by(|r| r.v.rem_euclid(5) - 2)
-        .window(hopping(millis(10), millis(5)))
+        .running(ttl(secs(2)))
         .aggregate(Event {
-            k: (count() % 5) as u8,
-            s: min(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: avg(|r| r.u).to_bits(),
-            f: sum(|r| r.f),
+            k: min(|r| r.k),
+            s: acc(Trail, |r| r.s.clone()),
+            v: key(),
+            u: sum(|r| r.u) / count(),
+            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
             at: max(|r| r.at),
         });
     let s1 = s0
         .key_by(|r| r.k)
         .window(hopping(millis(10), millis(5)))
         .aggregate(Event {
-            k: (count() % 5) as u8,
-            s: min(|r| r.s.clone()),
-            v: window_end().wrapping_sub(window_start()),
+            k: min_by(|r| r.f, |r| r.k),
+            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+            v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
             u: min(|r| r.u),
-            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+            f: min(|r| r.f),
             at: window_start(),
         })
         .filter(|r| r.k != 1);
     let s2 = s0.key_by(|r| r.k).window(tumbling(millis(10))).aggregate(Event {
-        k: key(),
-        s: max(|r| r.s.clone()),
-        v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-        u: count(),
-        f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+        k: last(|r| r.k),
+        s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+        v: window_end().wrapping_sub(window_start()),
+        u: min(|r| r.u),
+        f: count() as f64,
         at: max(|r| r.at),
     });
     let s3 = s1.union(s2);
@@ -104,48 +104,42 @@ pub(crate) fn job_022(events: Stream<Event>) -> Stream<Event> {
 }
 
 #[stream_job]
-pub(crate) fn job_023(events: Stream<Event>) -> Stream<Event> {
+pub(crate) fn job_023(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
     let s0 = events.event_time(|r| r.at, out_of_order(secs(1)));
     let s1 = s0
         .key_by(|r| r.v.rem_euclid(5) - 2)
         .flat_map(|r| vec![r.clone(), Event { v: r.v.wrapping_neg(), ..r }])
-        .window(hopping(millis(7), millis(2)))
+        .distinct_within(millis(5))
+        .running(ttl(millis(0)))
         .aggregate(Event {
-            k: sum(|r| r.k % 64),
-            s: max(|r| r.s.clone()),
-            v: key(),
-            u: acc(Second, |r| r.u),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
-            at: window_end(),
-        })
-        .key_by(|_| 7u8)
-        .filter(|r| r.u % 4 != 0)
-        .window(hopping(millis(60), millis(60)))
-        .aggregate(Event {
-            k: min(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: acc(Second, |r| r.u),
-            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+            k: first(|r| r.k),
+            s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
+            v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+            u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
+            f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
             at: min(|r| r.at),
         });
-    let s2 = s1.window(hopping(millis(10), millis(4))).aggregate(Event {
-        k: key(),
-        s: min(|r| r.s.clone()),
-        v: max(|r| r.v),
-        u: avg(|r| r.u).to_bits(),
-        f: max(|r| r.f),
-        at: max(|r| r.at),
-    });
-    let s3 = s2.window(hopping(millis(10), millis(3))).aggregate(Event {
+    let s2 = s1
+        .key_by(|r| (r.k % 2, r.s.clone()))
+        .filter_map(|r| r.v.checked_add(1).map(|v| Event { v, ..r }))
+        .window(hopping(millis(10), millis(5)))
+        .aggregate(Event {
+            k: max(|r| r.k),
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
+            v: sum(|r| i128::from(r.v) << 63) as i64,
+            u: sum(|r| r.u),
+            f: max(|r| r.f),
+            at: window_start(),
+        });
+    let s3 = s2.late().key_by(|r| r.v.rem_euclid(5) - 2).window(tumbling(millis(60))).aggregate(Event {
         k: sum(|r| r.k % 64),
-        s: min(|r| r.s.clone()),
-        v: window_end().wrapping_sub(window_start()),
-        u: acc(Second, |r| r.u),
+        s: letters(&collect(9, |r| r.s.clone()).join("/")),
+        v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+        u: count(),
         f: (avg(|r| r.k) * 8.0).floor() / 8.0,
         at: window_start(),
     });
-    s3
+    (s2, s3)
 }
 
 #[stream_job]

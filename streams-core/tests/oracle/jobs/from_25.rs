@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Second, refuse_some};
+use crate::event::{Event, Second, letters, look, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -18,24 +18,23 @@ pub(crate) const RUNS: [Run; 5] = [
 pub(crate) fn job_025(events: Stream<Event>) -> Stream<Event> {
     let s0 = events
         .event_time(|r| r.at, out_of_order(millis(5)))
-        .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) });
-    let s1 = s0
+        .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) })
         .key_by(|r| (r.k % 2, r.s.clone()))
         .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) })
-        .running(forever())
+        .window(hopping(millis(6), millis(1)))
         .aggregate(Event {
-            k: (count() % 5) as u8,
+            k: key().0,
             s: key().1,
-            v: sum(|r| r.v),
-            u: max(|r| r.u),
-            f: sum(|r| r.f),
+            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+            u: count_distinct(|r| (r.k, r.s.clone())),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
             at: min(|r| r.at),
         });
-    s1
+    s0
 }
 
 #[stream_job]
-pub(crate) fn job_026(events: Stream<Event>) -> Stream<Event> {
+pub(crate) fn job_026(events: Stream<Event>) -> (Stream<Event>, Stream<Event>, Stream<Event>) {
     let s0 = events
         .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) })
         .event_time(|r| r.at, out_of_order(millis(5)))
@@ -43,15 +42,19 @@ pub(crate) fn job_026(events: Stream<Event>) -> Stream<Event> {
         .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r })
         .window(hopping(millis(7), millis(2)))
         .aggregate(Event {
-            k: sum(|r| r.k % 64),
-            s: max(|r| r.s.clone()),
-            v: min(|r| r.v),
+            k: min_by(|r| r.f, |r| r.k),
+            s: min(|r| r.s.clone()),
+            v: sum(|r| i128::from(r.v) << 63) as i64,
             u: acc(Second, |r| r.u),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
-            at: max(|r| r.at),
-        })
-        .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r });
-    s0
+            f: min(|r| r.f),
+            at: window_end(),
+        });
+    let s1 = s0.try_map(refuse_some);
+    let s2 = s0.map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r }).inspect(look);
+    let s3 = s0
+        .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) })
+        .map(|r| Event { v: r.v.wrapping_mul(3), ..r });
+    (s1, s2, s3)
 }
 
 #[stream_job]
@@ -73,20 +76,20 @@ pub(crate) fn job_028(events: Stream<Event>) -> Stream<Event> {
         .try_map(refuse_some)
         .key_by(|r| r.v.rem_euclid(5) - 2)
         .try_map(refuse_some)
-        .window(tumbling(millis(60)))
+        .running(forever())
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: min(|r| r.v),
-            u: sum(|r| r.u) / count(),
-            f: sum(|r| r.f),
-            at: window_start(),
+            k: reduce(|r| r.k, |a, b| a ^ b),
+            s: min(|r| r.s.clone()),
+            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+            u: sum(|r| r.u),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
+            at: min(|r| r.at),
         });
     s0
 }
 
 #[stream_job]
-pub(crate) fn job_029(left: Stream<Event>, right: Stream<Event>) -> Stream<Event> {
+pub(crate) fn job_029(left: Stream<Event>, right: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
     let s0 = left
         .union(right)
         .flat_map(|r| (0..r.k % 3).map(|n| Event { k: n, ..r.clone() }).collect::<Vec<_>>())
@@ -94,16 +97,15 @@ pub(crate) fn job_029(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
     let s1 = s0
         .key_by(|r| r.v.rem_euclid(5) - 2)
         .filter_map(|r| r.v.checked_add(1).map(|v| Event { v, ..r }))
-        .window(hopping(millis(7), millis(2)))
+        .window(hopping(millis(100), millis(30)))
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: min(|r| r.s.clone()),
-            v: key(),
+            k: first(|r| r.k),
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
+            v: max(|r| r.v),
             u: acc(Second, |r| r.u),
-            f: count() as f64,
-            at: window_end(),
+            f: last(|r| r.f),
+            at: max(|r| r.at),
         });
-    let s2 = s1.late();
-    let s3 = s2.union(s1);
-    s3
+    let s2 = s1.late().inspect(look);
+    (s1, s2)
 }

@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Second, Trail, look, refuse_some};
+use crate::event::{Event, Trail, letters, look, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -22,21 +22,21 @@ pub(crate) fn job_030(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
         .filter_map(|r| r.v.checked_add(1).map(|v| Event { v, ..r }))
         .running(forever())
         .aggregate(Event {
-            k: sum(|r| r.k % 64),
+            k: min_by(|r| r.f, |r| r.k),
             s: acc(Trail, |r| r.s.clone()),
-            v: max(|r| r.v),
-            u: avg(|r| r.u).to_bits(),
+            v: sum(|r| r.v),
+            u: sum(|r| r.u),
             f: count() as f64,
             at: max(|r| r.at),
         })
         .filter(|r| r.k != 1)
         .running(forever())
         .aggregate(Event {
-            k: (count() % 5) as u8,
-            s: min(|r| r.s.clone()),
-            v: min(|r| r.v),
-            u: count(),
-            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+            k: reduce(|r| r.k, |a, b| a ^ b),
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
+            v: key(),
+            u: avg(|r| r.u).to_bits(),
+            f: count() as f64,
             at: max(|r| r.at),
         });
     let s1 = events
@@ -66,22 +66,16 @@ pub(crate) fn job_031(
 
 #[stream_job]
 pub(crate) fn job_032(events: Stream<Event>) -> Stream<Event> {
-    let s0 = events
-        .inspect(look)
-        .event_time(|r| r.at, out_of_order(millis(0)))
-        .inspect(look)
-        .key_by(|r| r.k)
-        .window(tumbling(secs(1)))
-        .aggregate(Event {
-            k: sum(|r| r.k % 64),
-            s: max(|r| r.s.clone()),
-            v: window_end().wrapping_sub(window_start()),
-            u: sum(|r| r.u),
-            f: sum(|r| r.f),
-            at: window_end(),
-        })
-        .filter(|r| r.v >= 0);
-    s0
+    let s0 = events.inspect(look).event_time(|r| r.at, out_of_order(millis(0))).inspect(look);
+    let s1 = s0.key_by(|r| r.k).window(hopping(millis(10), millis(5))).aggregate(Event {
+        k: min(|r| r.k),
+        s: max_by(|r| r.v, |r| r.s.clone()),
+        v: max(|r| r.v),
+        u: sum(|r| r.u) / count(),
+        f: min(|r| r.f),
+        at: window_start(),
+    });
+    s1
 }
 
 #[stream_job]
@@ -93,23 +87,36 @@ pub(crate) fn job_033(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
         .filter(|r| r.k != 1);
     let s1 = s0.filter(|r| r.u % 4 != 0);
     let s2 = s0.flat_map(|r| vec![r.clone(), Event { v: r.v.wrapping_neg(), ..r }]);
-    let s3 = s1.key_by(|r| (r.k % 2, r.s.clone())).window(tumbling(millis(60))).aggregate(Event {
-        k: max(|r| r.k),
-        s: max(|r| r.s.clone()),
-        v: max(|r| r.v),
-        u: sum(|r| r.u),
-        f: (avg(|r| r.f) * 8.0).floor() / 8.0,
-        at: max(|r| r.at),
-    });
-    let s4 = s3.window(tumbling(millis(10))).aggregate(Event {
-        k: (count() % 5) as u8,
+    let s3 = s1.key_by(|r| (r.k % 2, r.s.clone())).window(hopping(millis(7), millis(2))).aggregate(Event {
+        k: key().0,
         s: key().1,
-        v: window_end().wrapping_sub(window_start()),
+        v: sum(|r| r.v),
         u: avg(|r| r.v).to_bits(),
         f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+        at: min(|r| r.at),
+    });
+    let s4 = s3.key_by(|r| r.v.rem_euclid(5) - 2).window(tumbling(millis(10))).aggregate(Event {
+        k: sum(|r| r.k % 64),
+        s: acc(Trail, |r| r.s.clone()),
+        v: sum(|r| r.v),
+        u: max(|r| r.u),
+        f: min(|r| r.f),
         at: window_start(),
     });
-    (s2, s4)
+    let s5 = s3
+        .key_by(|r| r.v.rem_euclid(5) - 2)
+        .filter(|r| r.v >= 0)
+        .window(tumbling(millis(9223372036854775807)))
+        .aggregate(Event {
+            k: sum(|r| r.k % 64),
+            s: min(|r| r.s.clone()),
+            v: key(),
+            u: count_distinct(|r| (r.k, r.s.clone())),
+            f: min(|r| r.f),
+            at: window_start(),
+        });
+    let s6 = s4.union(s5);
+    (s2, s6)
 }
 
 #[stream_job]
@@ -121,11 +128,11 @@ pub(crate) fn job_034(events: Stream<Event>) -> Stream<Event> {
         .flat_map(|r| vec![r.clone(), Event { v: r.v.wrapping_neg(), ..r }])
         .window(hopping(millis(60), millis(60)))
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: avg(|r| r.v).to_bits(),
-            f: min(|r| r.f),
+            k: key(),
+            s: acc(Trail, |r| r.s.clone()),
+            v: sum(|r| i128::from(r.v) << 63) as i64,
+            u: count_distinct(|r| (r.k, r.s.clone())),
+            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
             at: window_end(),
         })
         .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r });
@@ -134,11 +141,11 @@ pub(crate) fn job_034(events: Stream<Event>) -> Stream<Event> {
         .inspect(look)
         .window(tumbling(millis(10)))
         .aggregate(Event {
-            k: sum(|r| r.k % 64),
-            s: acc(Trail, |r| r.s.clone()),
-            v: window_end().wrapping_sub(window_start()),
-            u: max(|r| r.u),
-            f: sum(|r| r.f),
+            k: key(),
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
+            v: min(|r| r.v),
+            u: sum(|r| r.u) / count(),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
             at: window_start(),
         })
         .map(|r| Event { k: r.k.wrapping_add(1), ..r });
@@ -148,20 +155,20 @@ pub(crate) fn job_034(events: Stream<Event>) -> Stream<Event> {
         .key_by(|r| r.s.clone())
         .window(hopping(millis(6), millis(1)))
         .aggregate(Event {
-            k: sum(|r| r.k % 64),
-            s: max(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: acc(Second, |r| r.u),
+            k: min_by(|r| r.f, |r| r.k),
+            s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
+            v: sum(|r| r.v),
+            u: count(),
             f: count() as f64,
             at: min(|r| r.at),
         })
         .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r });
     let s6 = s4.key_by(|r| r.s.clone()).window(tumbling(millis(9223372036854775807))).aggregate(Event {
-        k: min(|r| r.k),
-        s: acc(Trail, |r| r.s.clone()),
-        v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-        u: avg(|r| r.v).to_bits(),
-        f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+        k: first(|r| r.k),
+        s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+        v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+        u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
+        f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
         at: min(|r| r.at),
     });
     let s7 = s5.union(s6);

@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Trail, look};
+use crate::event::{Event, Second, Trail, letters, look};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -25,11 +25,11 @@ pub(crate) fn job_040(left: Stream<Event>, right: Stream<Event>) -> (Stream<Even
         .key_by(|_| 7u8)
         .window(tumbling(secs(1)))
         .aggregate(Event {
-            k: key(),
-            s: max(|r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: sum(|r| r.u) / count(),
-            f: max(|r| r.f),
+            k: first(|r| r.k),
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
+            v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+            u: count(),
+            f: top_k(2, |r| r.f).first().copied().unwrap_or(0.0),
             at: max(|r| r.at),
         })
         .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) });
@@ -38,11 +38,11 @@ pub(crate) fn job_040(left: Stream<Event>, right: Stream<Event>) -> (Stream<Even
         .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) })
         .window(tumbling(millis(1)))
         .aggregate(Event {
-            k: key(),
+            k: sum(|r| r.k % 64),
             s: max(|r| r.s.clone()),
             v: max(|r| r.v),
-            u: sum(|r| r.u) / count(),
-            f: count() as f64,
+            u: count(),
+            f: min(|r| r.f),
             at: window_end(),
         })
         .filter_map(|r| r.v.checked_add(1).map(|v| Event { v, ..r }));
@@ -51,14 +51,14 @@ pub(crate) fn job_040(left: Stream<Event>, right: Stream<Event>) -> (Stream<Even
         .filter(|r| r.k != 1)
         .key_by(|r| (r.k % 2, r.s.clone()))
         .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r })
-        .running(ttl(secs(2)))
+        .window(hopping(millis(6), millis(1)))
         .aggregate(Event {
-            k: key().0,
-            s: max(|r| r.s.clone()),
+            k: (count() % 5) as u8,
+            s: acc(Trail, |r| r.s.clone()),
             v: min(|r| r.v),
-            u: avg(|r| r.u).to_bits(),
-            f: max(|r| r.f),
-            at: max(|r| r.at),
+            u: approx_count_distinct(|r| r.u % 7),
+            f: last(|r| r.f),
+            at: min(|r| r.at),
         });
     (s3, s6)
 }
@@ -77,14 +77,14 @@ pub(crate) fn job_041(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r })
         .key_by(|r| r.k)
         .inspect(look)
-        .window(hopping(millis(10), millis(4)))
+        .window(hopping(millis(60), millis(60)))
         .aggregate(Event {
-            k: key(),
-            s: min(|r| r.s.clone()),
-            v: window_end().wrapping_sub(window_start()),
-            u: count(),
-            f: count() as f64,
-            at: window_start(),
+            k: min_by(|r| r.f, |r| r.k),
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+            u: sum(|r| r.u),
+            f: sum(|r| r.f),
+            at: max(|r| r.at),
         });
     s3
 }
@@ -94,55 +94,50 @@ pub(crate) fn job_042(left: Stream<Event>, right: Stream<Event>) -> (Stream<Even
     let s0 = left
         .event_time(|r| r.at, out_of_order(millis(1)))
         .inspect(look)
-        .try_map(|r| r.u.checked_add(9).map(|u| Event { u, ..r.clone() }).ok_or("too large".to_owned()))
-        .key_by(|r| r.s.clone())
-        .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) })
-        .window(tumbling(secs(1)))
-        .aggregate(Event {
-            k: min(|r| r.k),
-            s: acc(Trail, |r| r.s.clone()),
-            v: max(|r| r.v),
-            u: sum(|r| r.u) / count(),
-            f: min(|r| r.f),
-            at: window_start(),
-        });
+        .try_map(|r| r.u.checked_add(9).map(|u| Event { u, ..r.clone() }).ok_or("too large".to_owned()));
     let s1 = right
         .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) })
         .event_time(|r| r.at, out_of_order(millis(100)))
-        .filter_map(|r| r.v.checked_add(1).map(|v| Event { v, ..r }));
-    let s2 = s0.key_by(|r| r.v.rem_euclid(5) - 2).filter(|r| r.k != 1).window(tumbling(millis(5))).aggregate(
-        Event {
-            k: min(|r| r.k),
-            s: min(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: count(),
-            f: min(|r| r.f),
-            at: window_end(),
-        },
-    );
-    let s3 = s0
-        .key_by(|r| r.v.rem_euclid(5) - 2)
-        .map(|r| Event { v: r.v.wrapping_mul(3), ..r })
+        .filter_map(|r| r.v.checked_add(1).map(|v| Event { v, ..r }))
+        .key_by(|r| r.s.clone())
+        .inspect(look)
+        .running(ttl(secs(2)))
+        .aggregate(Event {
+            k: last(|r| r.k),
+            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+            v: sum(|r| i128::from(r.v) << 63) as i64,
+            u: min(|r| r.u),
+            f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
+            at: min(|r| r.at),
+        });
+    let s2 = s0
+        .key_by(|r| r.s.clone())
+        .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) })
+        .distinct_within(millis(1))
         .window(hopping(millis(6), millis(1)))
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: min(|r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: max(|r| r.u),
+            k: min_by(|r| r.f, |r| r.k),
+            s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
+            v: max(|r| r.v),
+            u: avg(|r| r.v).to_bits(),
             f: sum(|r| r.f),
+            at: window_end(),
+        })
+        .filter(|r| r.u % 4 != 0);
+    let s3 = s2
+        .key_by(|r| (r.k % 2, r.s.clone()))
+        .flat_map(|r| (0..r.k % 3).map(|n| Event { k: n, ..r.clone() }).collect::<Vec<_>>())
+        .running(ttl(millis(0)))
+        .aggregate(Event {
+            k: sum(|r| r.k % 64),
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
+            v: fold(1i64, |n, r| n.wrapping_mul(31).wrapping_add(r.v)),
+            u: acc(Second, |r| r.u),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
             at: min(|r| r.at),
         })
-        .flat_map(|r| (0..r.k % 3).map(|n| Event { k: n, ..r.clone() }).collect::<Vec<_>>());
-    let s4 = s3.union(s2).map(|r| Event { k: r.k.wrapping_add(1), ..r });
-    let s5 = s4.key_by(|r| r.s.clone()).window(hopping(millis(7), millis(2))).aggregate(Event {
-        k: (count() % 5) as u8,
-        s: min(|r| r.s.clone()),
-        v: window_end().wrapping_sub(window_start()),
-        u: sum(|r| r.u) / count(),
-        f: sum(|r| r.f),
-        at: max(|r| r.at),
-    });
-    (s1, s5)
+        .map(|r| Event { v: r.v.wrapping_mul(3), ..r });
+    (s1, s3)
 }
 
 #[stream_job]
@@ -153,28 +148,28 @@ pub(crate) fn job_043(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
         .inspect(look)
         .key_by(|r| (r.k % 2, r.s.clone()))
         .filter(|r| r.v >= 0)
-        .window(tumbling(millis(10)))
+        .distinct_within(millis(0))
+        .window(hopping(millis(7), millis(2)))
         .aggregate(Event {
             k: key().0,
             s: max(|r| r.s.clone()),
-            v: window_end().wrapping_sub(window_start()),
-            u: max(|r| r.u),
-            f: count() as f64,
-            at: max(|r| r.at),
+            v: sum(|r| r.v),
+            u: sum(|r| r.u) / count(),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
+            at: min(|r| r.at),
         });
     let s1 = s0
-        .key_by(|r| r.k)
-        .try_map(|r| r.u.checked_add(9).map(|u| Event { u, ..r.clone() }).ok_or("too large".to_owned()))
-        .window(tumbling(secs(1)))
+        .key_by(|r| r.s.clone())
+        .flat_map(|r| (0..r.k % 3).map(|n| Event { k: n, ..r.clone() }).collect::<Vec<_>>())
+        .window(tumbling(millis(10)))
         .aggregate(Event {
             k: sum(|r| r.k % 64),
-            s: min(|r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: min(|r| r.u),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
-            at: min(|r| r.at),
-        })
-        .filter(|r| r.v >= 0);
+            s: key(),
+            v: max(|r| r.v),
+            u: count(),
+            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+            at: max(|r| r.at),
+        });
     let s2 = s1.filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) });
     let s3 = s1.filter(|r| r.v >= 0).filter(|r| r.k != 1);
     (s2, s3)
@@ -182,40 +177,19 @@ pub(crate) fn job_043(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
 
 #[stream_job]
 pub(crate) fn job_044(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
-    let s0 = events.event_time(|r| r.at.saturating_sub(3), out_of_order(millis(20)));
-    let s1 = events.filter(|r| r.u % 4 != 0);
-    let s2 = s0
+    let s0 = events
+        .event_time(|r| r.at.saturating_sub(3), out_of_order(millis(20)))
         .key_by(|r| (r.k % 2, r.s.clone()))
         .map(|r| Event { v: r.v.wrapping_mul(3), ..r })
-        .window(tumbling(secs(1)))
+        .window(tumbling(millis(60)))
         .aggregate(Event {
-            k: (count() % 5) as u8,
-            s: acc(Trail, |r| r.s.clone()),
+            k: min_by(|r| r.f, |r| r.k),
+            s: min(|r| r.s.clone()),
             v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: min(|r| r.u),
-            f: max(|r| r.f),
-            at: window_end(),
+            u: avg(|r| r.v).to_bits(),
+            f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
+            at: max(|r| r.at),
         });
-    let s3 = s2.key_by(|r| (r.k % 2, r.s.clone())).window(hopping(millis(10), millis(4))).aggregate(Event {
-        k: (count() % 5) as u8,
-        s: key().1,
-        v: max(|r| r.v),
-        u: avg(|r| r.u).to_bits(),
-        f: (avg(|r| r.k) * 8.0).floor() / 8.0,
-        at: window_start(),
-    });
-    let s4 = s2
-        .key_by(|r| (r.k % 2, r.s.clone()))
-        .window(tumbling(secs(1)))
-        .aggregate(Event {
-            k: key().0,
-            s: max(|r| r.s.clone()),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: min(|r| r.u),
-            f: count() as f64,
-            at: min(|r| r.at),
-        })
-        .try_map(|r| r.u.checked_add(9).map(|u| Event { u, ..r.clone() }).ok_or("too large".to_owned()));
-    let s5 = s3.union(s4);
-    (s1, s5)
+    let s1 = events.filter(|r| r.u % 4 != 0);
+    (s1, s0)
 }

@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Second, Trail, look, refuse_some};
+use crate::event::{Event, Second, Trail, letters, look, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -29,29 +29,34 @@ pub(crate) fn job_045(left: Stream<Event>, right: Stream<Event>) -> (Stream<Even
     let s4 = s3
         .key_by(|r| r.s.clone())
         .try_map(refuse_some)
-        .window(tumbling(millis(10)))
+        .distinct_within(millis(5))
+        .window(hopping(millis(7), millis(2)))
         .aggregate(Event {
-            k: sum(|r| r.k % 64),
-            s: key(),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: avg(|r| r.u).to_bits(),
-            f: count() as f64,
-            at: max(|r| r.at),
-        })
-        .flat_map(|r| vec![r.clone(), Event { v: r.v.wrapping_neg(), ..r }])
-        .key_by(|r| r.s.clone())
-        .flat_map(|r| (0..r.k % 3).map(|n| Event { k: n, ..r.clone() }).collect::<Vec<_>>())
-        .window(hopping(millis(10), millis(4)))
-        .aggregate(Event {
-            k: min(|r| r.k),
-            s: key(),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: avg(|r| r.u).to_bits(),
-            f: sum(|r| r.f),
+            k: last(|r| r.k),
+            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+            v: min(|r| r.v),
+            u: approx_count_distinct(|r| r.u % 7),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
             at: window_end(),
-        })
-        .flat_map(|r| vec![r.clone(), Event { v: r.v.wrapping_neg(), ..r }]);
-    (s2, s4)
+        });
+    let s5 = s4.key_by(|r| r.v.rem_euclid(5) - 2).window(tumbling(millis(10))).aggregate(Event {
+        k: min_by(|r| r.f, |r| r.k),
+        s: max_by(|r| r.v, |r| r.s.clone()),
+        v: key(),
+        u: count(),
+        f: sum(|r| r.f),
+        at: window_start(),
+    });
+    let s6 = s4.key_by(|r| r.v.rem_euclid(5) - 2).window(hopping(millis(10), millis(3))).aggregate(Event {
+        k: reduce(|r| r.k, |a, b| a ^ b),
+        s: max_by(|r| r.v, |r| r.s.clone()),
+        v: sum(|r| r.v),
+        u: approx_count_distinct(|r| r.u % 7),
+        f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+        at: min(|r| r.at),
+    });
+    let s7 = s5.union(s6);
+    (s2, s7)
 }
 
 #[stream_job]
@@ -62,10 +67,10 @@ pub(crate) fn job_046(events: Stream<Event>) -> Stream<Event> {
         .inspect(look)
         .window(tumbling(millis(60)))
         .aggregate(Event {
-            k: min(|r| r.k),
-            s: acc(Trail, |r| r.s.clone()),
-            v: key(),
-            u: sum(|r| r.u),
+            k: first(|r| r.k),
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: window_end().wrapping_sub(window_start()),
+            u: avg(|r| r.v).to_bits(),
             f: count() as f64,
             at: min(|r| r.at),
         })
@@ -76,29 +81,27 @@ pub(crate) fn job_046(events: Stream<Event>) -> Stream<Event> {
         .window(hopping(millis(100), millis(30)))
         .aggregate(Event {
             k: min(|r| r.k),
-            s: min(|r| r.s.clone()),
-            v: key(),
+            s: acc(Trail, |r| r.s.clone()),
+            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
             u: acc(Second, |r| r.u),
-            f: min(|r| r.f),
+            f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
             at: window_end(),
         });
-    let s3 = s2.union(s1).window(hopping(millis(60), millis(60))).aggregate(Event {
-        k: min(|r| r.k),
-        s: max(|r| r.s.clone()),
-        v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-        u: acc(Second, |r| r.u),
-        f: min(|r| r.f),
-        at: max(|r| r.at),
-    });
-    let s4 = s3.running(forever()).aggregate(Event {
-        k: sum(|r| r.k % 64),
-        s: acc(Trail, |r| r.s.clone()),
-        v: min(|r| r.v),
-        u: acc(Second, |r| r.u),
-        f: count() as f64,
-        at: min(|r| r.at),
-    });
-    s4
+    let s3 = s2.union(s1);
+    let s4 = s3
+        .distinct_within(millis(5))
+        .window(tumbling(millis(5)))
+        .aggregate(Event {
+            k: reduce(|r| r.k, |a, b| a ^ b),
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
+            v: sum(|r| i128::from(r.v) << 63) as i64,
+            u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
+            f: last(|r| r.f),
+            at: window_start(),
+        })
+        .try_map(refuse_some);
+    let s5 = s4.union(s4).filter(|r| r.u % 4 != 0);
+    s5
 }
 
 #[stream_job]
@@ -117,14 +120,14 @@ pub(crate) fn job_048(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
         .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) })
         .inspect(look)
         .key_by(|_| 7u8)
-        .window(tumbling(millis(1)))
+        .window(hopping(millis(60), millis(60)))
         .aggregate(Event {
-            k: sum(|r| r.k % 64),
-            s: acc(Trail, |r| r.s.clone()),
-            v: window_end().wrapping_sub(window_start()),
+            k: key(),
+            s: max(|r| r.s.clone()),
+            v: sum(|r| i128::from(r.v) << 63) as i64,
             u: max(|r| r.u),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
-            at: window_end(),
+            f: min(|r| r.f),
+            at: window_start(),
         });
     let s1 = events.event_time(|r| r.at.saturating_sub(3), out_of_order(secs(1)));
     (s1, s0)
@@ -135,37 +138,18 @@ pub(crate) fn job_049(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
     let s0 = events
         .event_time(|r| r.at, out_of_order(millis(5)))
         .key_by(|r| r.v.rem_euclid(5) - 2)
-        .window(hopping(millis(7), millis(2)))
-        .aggregate(Event {
-            k: sum(|r| r.k % 64),
-            s: max(|r| r.s.clone()),
-            v: key(),
-            u: sum(|r| r.u) / count(),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
-            at: max(|r| r.at),
-        })
-        .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r })
-        .window(tumbling(millis(5)))
-        .aggregate(Event {
-            k: sum(|r| r.k % 64),
-            s: max(|r| r.s.clone()),
-            v: key(),
-            u: max(|r| r.u),
-            f: min(|r| r.f),
-            at: max(|r| r.at),
-        });
-    let s1 = events.filter(|r| r.v >= 0);
-    let s2 = s1
-        .key_by(|r| r.k)
-        .flat_map(|r| (0..r.k % 3).map(|n| Event { k: n, ..r.clone() }).collect::<Vec<_>>())
+        .distinct_within(millis(0))
         .running(forever())
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: sum(|r| r.u),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+            k: reduce(|r| r.k, |a, b| a ^ b),
+            s: acc(Trail, |r| r.s.clone()),
+            v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+            u: avg(|r| r.u).to_bits(),
+            f: sum(|r| r.f),
             at: min(|r| r.at),
-        });
-    (s0, s2)
+        })
+        .filter(|r| r.u % 4 != 0);
+    let s1 = events.filter(|r| r.v >= 0);
+    let s2 = s0.union(s0).map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r });
+    (s1, s2)
 }

@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Second, look, refuse_some};
+use crate::event::{Event, letters, look, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -21,7 +21,7 @@ pub(crate) fn job_050(events: Stream<Event>) -> Stream<Event> {
 }
 
 #[stream_job]
-pub(crate) fn job_051(events: Stream<Event>) -> (Stream<Event>, Stream<Event>, Stream<Event>) {
+pub(crate) fn job_051(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
     let s0 = events
         .flat_map(|r| vec![r.clone(), Event { v: r.v.wrapping_neg(), ..r }])
         .event_time(|r| r.at, out_of_order(millis(1)));
@@ -29,28 +29,26 @@ pub(crate) fn job_051(events: Stream<Event>) -> (Stream<Event>, Stream<Event>, S
     let s2 = s0
         .key_by(|r| r.k)
         .flat_map(|r| vec![r.clone(), Event { v: r.v.wrapping_neg(), ..r }])
+        .distinct_within(millis(0))
         .window(tumbling(millis(9223372036854775807)))
         .aggregate(Event {
-            k: min(|r| r.k),
-            s: min(|r| r.s.clone()),
-            v: window_end().wrapping_sub(window_start()),
-            u: acc(Second, |r| r.u),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+            k: sum(|r| r.k % 64),
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: max(|r| r.v),
+            u: sum(|r| r.u),
+            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
             at: min(|r| r.at),
         })
-        .key_by(|r| r.v.rem_euclid(5) - 2)
-        .window(tumbling(secs(1)))
+        .running(forever())
         .aggregate(Event {
-            k: sum(|r| r.k % 64),
-            s: max(|r| r.s.clone()),
-            v: window_end().wrapping_sub(window_start()),
-            u: sum(|r| r.u),
-            f: sum(|r| r.f),
-            at: window_end(),
+            k: key(),
+            s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
+            v: min(|r| r.v),
+            u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
+            f: last(|r| r.f),
+            at: max(|r| r.at),
         });
-    let s3 = s1.filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) });
-    let s4 = s1.filter(|r| r.v >= 0);
-    (s2, s3, s4)
+    (s1, s2)
 }
 
 #[stream_job]
@@ -61,18 +59,16 @@ pub(crate) fn job_052(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
     let s1 = events
         .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r })
         .event_time(|r| r.at / 2, out_of_order(millis(0)))
-        .flat_map(|r| vec![r.clone(), Event { v: r.v.wrapping_neg(), ..r }])
-        .key_by(|r| r.s.clone())
-        .window(hopping(millis(10), millis(5)))
-        .aggregate(Event {
-            k: (count() % 5) as u8,
-            s: min(|r| r.s.clone()),
-            v: window_end().wrapping_sub(window_start()),
-            u: sum(|r| r.u),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
-            at: min(|r| r.at),
-        });
-    (s0, s1)
+        .flat_map(|r| vec![r.clone(), Event { v: r.v.wrapping_neg(), ..r }]);
+    let s2 = s1.key_by(|r| r.s.clone()).running(forever()).aggregate(Event {
+        k: sum(|r| r.k % 64),
+        s: max(|r| r.s.clone()),
+        v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+        u: sum(|r| r.u),
+        f: top_k(2, |r| r.f).first().copied().unwrap_or(0.0),
+        at: min(|r| r.at),
+    });
+    (s0, s2)
 }
 
 #[stream_job]
@@ -82,15 +78,21 @@ pub(crate) fn job_053(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .event_time(|r| r.at, out_of_order(millis(20)));
     let s1 = right.event_time(|r| r.at.saturating_sub(3), out_of_order(millis(20))).filter(|r| r.k != 1);
     let s2 = s0.union(s1);
-    let s3 = s2.union(s2).key_by(|r| r.k).filter(|r| r.v >= 0).window(tumbling(millis(5))).aggregate(Event {
-        k: (count() % 5) as u8,
-        s: max(|r| r.s.clone()),
-        v: window_end().wrapping_sub(window_start()),
-        u: sum(|r| r.u),
-        f: (avg(|r| r.f) * 8.0).floor() / 8.0,
-        at: min(|r| r.at),
-    });
-    s3
+    let s3 = s2.union(s2);
+    let s4 = s3
+        .key_by(|r| r.k)
+        .filter(|r| r.v >= 0)
+        .distinct_within(millis(1))
+        .window(tumbling(secs(1)))
+        .aggregate(Event {
+            k: min(|r| r.k),
+            s: min(|r| r.s.clone()),
+            v: min(|r| r.v),
+            u: approx_count_distinct(|r| r.u % 7),
+            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+            at: window_start(),
+        });
+    s4
 }
 
 #[stream_job]
@@ -106,14 +108,14 @@ pub(crate) fn job_054(events: Stream<Event>) -> Stream<Event> {
         .flat_map(|r| vec![r.clone(), Event { v: r.v.wrapping_neg(), ..r }])
         .key_by(|r| r.s.clone())
         .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r })
-        .window(tumbling(millis(1)))
+        .window(tumbling(millis(60)))
         .aggregate(Event {
-            k: (count() % 5) as u8,
+            k: min(|r| r.k),
             s: key(),
-            v: max(|r| r.v),
-            u: acc(Second, |r| r.u),
+            v: sum(|r| i128::from(r.v) << 63) as i64,
+            u: avg(|r| r.v).to_bits(),
             f: (avg(|r| r.k) * 8.0).floor() / 8.0,
-            at: window_start(),
+            at: window_end(),
         });
     s3
 }

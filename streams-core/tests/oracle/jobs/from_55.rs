@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Trail, refuse_some};
+use crate::event::{Event, Trail, letters, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -41,10 +41,10 @@ pub(crate) fn job_057(events: Stream<Event>) -> Stream<Event> {
         .window(tumbling(secs(1)))
         .aggregate(Event {
             k: max(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: window_end().wrapping_sub(window_start()),
-            u: max(|r| r.u),
-            f: min(|r| r.f),
+            s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
+            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+            u: avg(|r| r.v).to_bits(),
+            f: last(|r| r.f),
             at: window_end(),
         })
         .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r });
@@ -54,9 +54,9 @@ pub(crate) fn job_057(events: Stream<Event>) -> Stream<Event> {
         .window(tumbling(millis(9223372036854775807)))
         .aggregate(Event {
             k: (count() % 5) as u8,
-            s: acc(Trail, |r| r.s.clone()),
-            v: key(),
-            u: sum(|r| r.u),
+            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+            v: fold(1i64, |n, r| n.wrapping_mul(31).wrapping_add(r.v)),
+            u: avg(|r| r.u).to_bits(),
             f: (avg(|r| r.k) * 8.0).floor() / 8.0,
             at: max(|r| r.at),
         });
@@ -76,21 +76,21 @@ pub(crate) fn job_059(events: Stream<Event>) -> Stream<Event> {
         .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) })
         .event_time(|r| r.at / 2, out_of_order(millis(5)));
     let s1 = s0.key_by(|r| r.v.rem_euclid(5) - 2).window(hopping(millis(60), millis(60))).aggregate(Event {
-        k: max(|r| r.k),
-        s: min(|r| r.s.clone()),
-        v: min(|r| r.v),
-        u: sum(|r| r.u),
-        f: min(|r| r.f),
+        k: last(|r| r.k),
+        s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+        v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+        u: sum(|r| r.u) / count(),
+        f: count() as f64,
         at: window_start(),
     });
     let s2 = s0
         .key_by(|r| r.v.rem_euclid(5) - 2)
         .window(hopping(millis(60), millis(60)))
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: min(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: avg(|r| r.u).to_bits(),
+            k: last(|r| r.k),
+            s: acc(Trail, |r| r.s.clone()),
+            v: sum(|r| r.v),
+            u: sum(|r| r.u),
             f: (avg(|r| r.f) * 8.0).floor() / 8.0,
             at: min(|r| r.at),
         })
@@ -100,11 +100,11 @@ pub(crate) fn job_059(events: Stream<Event>) -> Stream<Event> {
         .key_by(|r| (r.k % 2, r.s.clone()))
         .window(hopping(millis(10), millis(5)))
         .aggregate(Event {
-            k: (count() % 5) as u8,
+            k: min_by(|r| r.f, |r| r.k),
             s: key().1,
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: sum(|r| r.u),
-            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+            v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+            u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
+            f: min(|r| r.f),
             at: window_start(),
         })
         .map(|r| Event { k: r.k.wrapping_add(1), ..r });
@@ -112,10 +112,10 @@ pub(crate) fn job_059(events: Stream<Event>) -> Stream<Event> {
         .key_by(|r| (r.k % 2, r.s.clone()))
         .window(hopping(millis(6), millis(1)))
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: min(|r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: avg(|r| r.v).to_bits(),
+            k: sum(|r| r.k % 64),
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
+            v: min(|r| r.v),
+            u: sum(|r| r.u),
             f: (avg(|r| r.f) * 8.0).floor() / 8.0,
             at: window_start(),
         })

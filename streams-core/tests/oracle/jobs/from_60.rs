@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Second, look, refuse_some};
+use crate::event::{Event, Trail, letters, look, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -15,36 +15,42 @@ pub(crate) const RUNS: [Run; 5] = [
 ];
 
 #[stream_job]
-pub(crate) fn job_060(
-    left: Stream<Event>,
-    right: Stream<Event>,
-) -> (Stream<Event>, Stream<Event>, Stream<Event>) {
+pub(crate) fn job_060(left: Stream<Event>, right: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
     let s0 = left
         .event_time(|r| r.at, out_of_order(millis(0)))
         .filter(|r| r.k != 1)
         .try_map(|r| r.u.checked_add(9).map(|u| Event { u, ..r.clone() }).ok_or("too large".to_owned()));
-    let s1 = right
-        .event_time(|r| r.at, out_of_order(secs(1)))
+    let s1 = right.event_time(|r| r.at, out_of_order(secs(1)));
+    let s2 = s1
         .key_by(|r| r.s.clone())
-        .window(tumbling(millis(10)))
+        .running(ttl(secs(2)))
         .aggregate(Event {
-            k: (count() % 5) as u8,
-            s: max(|r| r.s.clone()),
+            k: reduce(|r| r.k, |a, b| a ^ b),
+            s: key(),
             v: min(|r| r.v),
-            u: sum(|r| r.u),
+            u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
             f: (avg(|r| r.k) * 8.0).floor() / 8.0,
-            at: window_start(),
-        });
-    let s2 = s1.late();
-    let s3 = s2.key_by(|r| r.k).filter(|r| r.u % 4 != 0).window(tumbling(millis(60))).aggregate(Event {
-        k: (count() % 5) as u8,
-        s: min(|r| r.s.clone()),
-        v: max(|r| r.v),
-        u: avg(|r| r.v).to_bits(),
-        f: sum(|r| r.f),
-        at: max(|r| r.at),
+            at: min(|r| r.at),
+        })
+        .filter(|r| r.v >= 0);
+    let s3 = s2.key_by(|r| r.k).filter(|r| r.u % 4 != 0).window(tumbling(secs(1))).aggregate(Event {
+        k: key(),
+        s: acc(Trail, |r| r.s.clone()),
+        v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+        u: min(|r| r.u),
+        f: last(|r| r.f),
+        at: window_end(),
     });
-    (s0, s1, s3)
+    let s4 =
+        s0.key_by(|r| (r.k % 2, r.s.clone())).window(hopping(millis(100), millis(30))).aggregate(Event {
+            k: first(|r| r.k),
+            s: key().1,
+            v: sum(|r| i128::from(r.v) << 63) as i64,
+            u: count(),
+            f: last(|r| r.f),
+            at: window_end(),
+        });
+    (s3, s4)
 }
 
 #[stream_job]
@@ -53,63 +59,55 @@ pub(crate) fn job_061(events: Stream<Event>) -> Stream<Event> {
         .filter(|r| r.u % 4 != 0)
         .event_time(|r| r.at, out_of_order(millis(5)))
         .filter(|r| r.u % 4 != 0)
-        .map(|r| Event { v: r.v.wrapping_mul(3), ..r })
-        .key_by(|r| r.k)
-        .running(ttl(millis(100)))
-        .aggregate(Event {
-            k: max(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: sum(|r| r.u) / count(),
-            f: count() as f64,
-            at: min(|r| r.at),
-        });
-    s0
+        .map(|r| Event { v: r.v.wrapping_mul(3), ..r });
+    let s1 = s0.key_by(|r| r.k).running(ttl(millis(10))).aggregate(Event {
+        k: key(),
+        s: letters(&collect(9, |r| r.s.clone()).join("/")),
+        v: sum(|r| i128::from(r.v) << 63) as i64,
+        u: min(|r| r.u),
+        f: top_k(2, |r| r.f).first().copied().unwrap_or(0.0),
+        at: min(|r| r.at),
+    });
+    s1
 }
 
 #[stream_job]
 pub(crate) fn job_062(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
-    let s0 = events.event_time(|r| r.at, out_of_order(millis(0))).map(|r| Event {
-        u: r.u / 2,
-        f: r.f + 0.125,
-        ..r
-    });
-    let s1 = events.filter(|r| r.u % 4 != 0);
-    let s2 =
-        s0.key_by(|r| r.v.rem_euclid(5) - 2).try_map(refuse_some).running(ttl(millis(0))).aggregate(Event {
-            k: sum(|r| r.k % 64),
-            s: max(|r| r.s.clone()),
-            v: key(),
-            u: avg(|r| r.u).to_bits(),
-            f: sum(|r| r.f),
-            at: max(|r| r.at),
-        });
-    let s3 = s2
-        .running(ttl(millis(0)))
+    let s0 = events
+        .event_time(|r| r.at, out_of_order(millis(0)))
+        .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r })
+        .key_by(|r| r.v.rem_euclid(5) - 2)
+        .try_map(refuse_some)
+        .running(ttl(millis(10)))
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: acc(Second, |r| r.u),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
-            at: max(|r| r.at),
-        })
-        .inspect(look);
-    (s1, s3)
+            k: (count() % 5) as u8,
+            s: min(|r| r.s.clone()),
+            v: sum(|r| i128::from(r.v) << 63) as i64,
+            u: avg(|r| r.u).to_bits(),
+            f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
+            at: min(|r| r.at),
+        });
+    let s1 = events.filter(|r| r.u % 4 != 0);
+    (s1, s0)
 }
 
 #[stream_job]
 pub(crate) fn job_063(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
     let s0 = events.filter(|r| r.v >= 0).event_time(|r| r.at, out_of_order(millis(100)));
     let s1 = events.event_time(|r| r.at, out_of_order(millis(0)));
-    let s2 = s1.key_by(|r| r.k).inspect(look).window(hopping(millis(7), millis(2))).aggregate(Event {
-        k: max(|r| r.k),
-        s: max(|r| r.s.clone()),
-        v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-        u: avg(|r| r.v).to_bits(),
-        f: (avg(|r| r.k) * 8.0).floor() / 8.0,
-        at: min(|r| r.at),
-    });
+    let s2 = s1
+        .key_by(|r| r.k)
+        .inspect(look)
+        .window(hopping(millis(10), millis(3)))
+        .aggregate(Event {
+            k: first(|r| r.k),
+            s: min(|r| r.s.clone()),
+            v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+            u: sum(|r| r.u) / count(),
+            f: max(|r| r.f),
+            at: window_end(),
+        })
+        .map(|r| Event { k: r.k.wrapping_add(1), ..r });
     (s0, s2)
 }
 

@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Second, Trail, look};
+use crate::event::{Event, Second, Trail, letters, look};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -24,11 +24,11 @@ pub(crate) fn job_065(events: Stream<Event>) -> Stream<Event> {
         .map(|r| Event { k: r.k.wrapping_add(1), ..r })
         .window(hopping(millis(10), millis(4)))
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: min(|r| r.v),
-            u: avg(|r| r.u).to_bits(),
-            f: max(|r| r.f),
+            k: last(|r| r.k),
+            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+            v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+            u: acc(Second, |r| r.u),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
             at: min(|r| r.at),
         })
         .try_map(|r| r.u.checked_add(9).map(|u| Event { u, ..r.clone() }).ok_or("too large".to_owned()));
@@ -38,9 +38,9 @@ pub(crate) fn job_065(events: Stream<Event>) -> Stream<Event> {
         .window(tumbling(secs(1)))
         .aggregate(Event {
             k: (count() % 5) as u8,
-            s: min(|r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: count(),
+            s: acc(Trail, |r| r.s.clone()),
+            v: sum(|r| i128::from(r.v) << 63) as i64,
+            u: approx_count_distinct(|r| r.u % 7),
             f: count() as f64,
             at: max(|r| r.at),
         })
@@ -55,60 +55,62 @@ pub(crate) fn job_066(events: Stream<Event>) -> Stream<Event> {
         .flat_map(|r| (0..r.k % 3).map(|n| Event { k: n, ..r.clone() }).collect::<Vec<_>>())
         .event_time(|r| r.at, out_of_order(millis(100)))
         .flat_map(|r| (0..r.k % 3).map(|n| Event { k: n, ..r.clone() }).collect::<Vec<_>>())
-        .filter(|r| r.k != 1)
-        .key_by(|r| r.k)
-        .inspect(look)
-        .window(hopping(millis(10), millis(4)))
-        .aggregate(Event {
-            k: key(),
-            s: max(|r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: max(|r| r.u),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
-            at: max(|r| r.at),
+        .filter(|r| r.k != 1);
+    let s1 =
+        s0.key_by(|r| r.k).inspect(look).window(tumbling(millis(9223372036854775807))).aggregate(Event {
+            k: min(|r| r.k),
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: max(|r| r.v),
+            u: sum(|r| r.u),
+            f: min(|r| r.f),
+            at: window_start(),
         });
-    let s1 = s0.running(forever()).aggregate(Event {
-        k: (count() % 5) as u8,
-        s: acc(Trail, |r| r.s.clone()),
-        v: sum(|r| r.v),
-        u: sum(|r| r.u) / count(),
-        f: min(|r| r.f),
-        at: max(|r| r.at),
-    });
-    s1
+    let s2 = s1.late().filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) });
+    let s3 = s2.union(s1);
+    s3
 }
 
 #[stream_job]
-pub(crate) fn job_067(
-    left: Stream<Event>,
-    right: Stream<Event>,
-) -> (Stream<Event>, Stream<Event>, Stream<Event>, Stream<Event>) {
+pub(crate) fn job_067(left: Stream<Event>, right: Stream<Event>) -> Stream<Event> {
     let s0 = left.union(right).event_time(|r| r.at / 2, out_of_order(millis(20)));
-    let s1 = s0.key_by(|r| r.v.rem_euclid(5) - 2).window(hopping(millis(10), millis(5))).aggregate(Event {
-        k: (count() % 5) as u8,
-        s: min(|r| r.s.clone()),
-        v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+    let s1 = s0.key_by(|r| r.v.rem_euclid(5) - 2).running(forever()).aggregate(Event {
+        k: min(|r| r.k),
+        s: acc(Trail, |r| r.s.clone()),
+        v: key(),
         u: sum(|r| r.u),
-        f: max(|r| r.f),
-        at: max(|r| r.at),
+        f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
+        at: min(|r| r.at),
     });
     let s2 = s1
-        .flat_map(|r| vec![r.clone(), Event { v: r.v.wrapping_neg(), ..r }])
-        .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r })
-        .key_by(|r| r.s.clone())
-        .window(hopping(millis(60), millis(60)))
+        .union(s1)
+        .try_map(|r| r.u.checked_add(9).map(|u| Event { u, ..r.clone() }).ok_or("too large".to_owned()));
+    let s3 = s2
+        .key_by(|r| (r.k % 2, r.s.clone()))
+        .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r })
+        .window(tumbling(millis(9223372036854775807)))
         .aggregate(Event {
-            k: sum(|r| r.k % 64),
-            s: min(|r| r.s.clone()),
-            v: window_end().wrapping_sub(window_start()),
-            u: min(|r| r.u),
-            f: count() as f64,
-            at: max(|r| r.at),
+            k: min_by(|r| r.f, |r| r.k),
+            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+            v: sum(|r| i128::from(r.v) << 63) as i64,
+            u: approx_count_distinct(|r| r.u % 7),
+            f: max(|r| r.f),
+            at: min(|r| r.at),
         });
-    let s3 = s1.filter_map(|r| r.v.checked_add(1).map(|v| Event { v, ..r })).filter(|r| r.v >= 0);
-    let s4 = s1.map(|r| Event { v: r.v.wrapping_mul(3), ..r });
-    let s5 = s2.late().map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r });
-    (s3, s4, s2, s5)
+    let s4 = s2
+        .key_by(|r| (r.k % 2, r.s.clone()))
+        .inspect(look)
+        .window(hopping(millis(100), millis(30)))
+        .aggregate(Event {
+            k: reduce(|r| r.k, |a, b| a ^ b),
+            s: acc(Trail, |r| r.s.clone()),
+            v: max(|r| r.v),
+            u: avg(|r| r.u).to_bits(),
+            f: last(|r| r.f),
+            at: max(|r| r.at),
+        })
+        .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r });
+    let s5 = s3.union(s4);
+    s5
 }
 
 #[stream_job]
@@ -117,11 +119,11 @@ pub(crate) fn job_068(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
     let s1 =
         events.filter(|r| r.u % 4 != 0).key_by(|_| 7u8).filter(|r| r.v >= 0).running(forever()).aggregate(
             Event {
-                k: max(|r| r.k),
-                s: min(|r| r.s.clone()),
-                v: min(|r| r.v),
-                u: count(),
-                f: sum(|r| r.f),
+                k: key(),
+                s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
+                v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+                u: avg(|r| r.u).to_bits(),
+                f: (avg(|r| r.k) * 8.0).floor() / 8.0,
                 at: min(|r| r.at),
             },
         );
@@ -143,7 +145,19 @@ pub(crate) fn job_069(
         .event_time(|r| r.at, out_of_order(millis(5)))
         .filter(|r| r.k != 1)
         .map(|r| Event { k: r.k.wrapping_add(1), ..r });
-    let s2 = right.event_time(|r| r.at.saturating_sub(3), out_of_order(millis(5)));
+    let s2 = right
+        .event_time(|r| r.at.saturating_sub(3), out_of_order(millis(5)))
+        .key_by(|_| 7u8)
+        .try_map(|r| r.u.checked_add(9).map(|u| Event { u, ..r.clone() }).ok_or("too large".to_owned()))
+        .window(hopping(millis(60), millis(60)))
+        .aggregate(Event {
+            k: reduce(|r| r.k, |a, b| a ^ b),
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: window_end().wrapping_sub(window_start()),
+            u: avg(|r| r.v).to_bits(),
+            f: top_k(2, |r| r.f).first().copied().unwrap_or(0.0),
+            at: min(|r| r.at),
+        });
     let s3 = s0.inspect(look).map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r });
     let s4 = s0.map(|r| Event { v: r.v.wrapping_mul(3), ..r });
     let s5 = s3
@@ -151,10 +165,10 @@ pub(crate) fn job_069(
         .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r })
         .window(hopping(millis(60), millis(60)))
         .aggregate(Event {
-            k: key().0,
-            s: max(|r| r.s.clone()),
-            v: window_end().wrapping_sub(window_start()),
-            u: sum(|r| r.u),
+            k: first(|r| r.k),
+            s: acc(Trail, |r| r.s.clone()),
+            v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+            u: count(),
             f: (avg(|r| r.f) * 8.0).floor() / 8.0,
             at: window_start(),
         });
@@ -163,25 +177,13 @@ pub(crate) fn job_069(
         .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) })
         .window(tumbling(millis(10)))
         .aggregate(Event {
-            k: min(|r| r.k),
-            s: acc(Trail, |r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: acc(Second, |r| r.u),
-            f: min(|r| r.f),
+            k: max(|r| r.k),
+            s: key().1,
+            v: min(|r| r.v),
+            u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
+            f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
             at: window_end(),
         });
     let s7 = s6.union(s5);
-    let s8 = s2
-        .key_by(|_| 7u8)
-        .try_map(|r| r.u.checked_add(9).map(|u| Event { u, ..r.clone() }).ok_or("too large".to_owned()))
-        .running(ttl(millis(100)))
-        .aggregate(Event {
-            k: sum(|r| r.k % 64),
-            s: acc(Trail, |r| r.s.clone()),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: max(|r| r.u),
-            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
-            at: min(|r| r.at),
-        });
-    (s1, s4, s7, s8)
+    (s1, s4, s7, s2)
 }

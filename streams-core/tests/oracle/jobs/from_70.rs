@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, look, refuse_some};
+use crate::event::{Event, Second, letters, look, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -25,31 +25,33 @@ pub(crate) fn job_070(events: Stream<Event>) -> (Stream<Event>, Stream<Event>, S
 
 #[stream_job]
 pub(crate) fn job_071(events: Stream<Event>) -> Stream<Event> {
-    let s0 = events
-        .event_time(|r| r.at, out_of_order(millis(0)))
+    let s0 = events.event_time(|r| r.at, out_of_order(millis(0)));
+    let s1 = s0
         .key_by(|r| (r.k % 2, r.s.clone()))
-        .running(ttl(millis(10)))
+        .window(hopping(millis(100), millis(30)))
+        .aggregate(Event {
+            k: key().0,
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
+            v: window_end().wrapping_sub(window_start()),
+            u: acc(Second, |r| r.u),
+            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+            at: min(|r| r.at),
+        })
+        .filter(|r| r.v >= 0);
+    let s2 = s1
+        .union(s1)
+        .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r })
+        .map(|r| Event { k: r.k.wrapping_add(1), ..r })
+        .distinct_within(millis(1))
+        .window(tumbling(millis(5)))
         .aggregate(Event {
             k: key().0,
             s: key().1,
             v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: sum(|r| r.u),
-            f: sum(|r| r.f),
-            at: min(|r| r.at),
-        })
-        .inspect(look)
-        .filter(|r| r.v >= 0)
-        .window(tumbling(millis(10)))
-        .aggregate(Event {
-            k: min(|r| r.k),
-            s: key().1,
-            v: min(|r| r.v),
-            u: count(),
-            f: min(|r| r.f),
-            at: min(|r| r.at),
+            u: approx_count_distinct(|r| r.u % 7),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
+            at: window_end(),
         });
-    let s1 = s0.late();
-    let s2 = s1.union(s0);
     s2
 }
 
@@ -62,10 +64,10 @@ pub(crate) fn job_072(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
     let s1 = events.filter(|r| r.v >= 0);
     let s2 = s1.key_by(|r| r.v.rem_euclid(5) - 2).running(forever()).aggregate(Event {
         k: sum(|r| r.k % 64),
-        s: max(|r| r.s.clone()),
-        v: max(|r| r.v),
-        u: count(),
-        f: max(|r| r.f),
+        s: max_by(|r| r.v, |r| r.s.clone()),
+        v: sum(|r| r.v),
+        u: max(|r| r.u),
+        f: sum(|r| r.f),
         at: max(|r| r.at),
     });
     (s0, s2)

@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Second, Trail, look, refuse_some};
+use crate::event::{Event, Second, Trail, letters, look, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -27,10 +27,10 @@ pub(crate) fn job_075(
         .filter(|r| r.u % 4 != 0);
     let s2 = right.flat_map(|r| (0..r.k % 3).map(|n| Event { k: n, ..r.clone() }).collect::<Vec<_>>());
     let s3 = s0.key_by(|r| (r.k % 2, r.s.clone())).window(tumbling(millis(5))).aggregate(Event {
-        k: sum(|r| r.k % 64),
-        s: acc(Trail, |r| r.s.clone()),
-        v: max(|r| r.v),
-        u: acc(Second, |r| r.u),
+        k: min_by(|r| r.f, |r| r.k),
+        s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+        v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+        u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
         f: (avg(|r| r.f) * 8.0).floor() / 8.0,
         at: min(|r| r.at),
     });
@@ -38,11 +38,11 @@ pub(crate) fn job_075(
         .key_by(|r| (r.k % 2, r.s.clone()))
         .window(tumbling(millis(10)))
         .aggregate(Event {
-            k: key().0,
-            s: key().1,
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: avg(|r| r.v).to_bits(),
-            f: sum(|r| r.f),
+            k: sum(|r| r.k % 64),
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: max(|r| r.v),
+            u: max(|r| r.u),
+            f: max(|r| r.f),
             at: window_end(),
         })
         .inspect(look);
@@ -50,10 +50,10 @@ pub(crate) fn job_075(
     let s6 =
         s2.key_by(|r| r.v.rem_euclid(5) - 2).filter(|r| r.u % 4 != 0).running(forever()).aggregate(Event {
             k: sum(|r| r.k % 64),
-            s: min(|r| r.s.clone()),
-            v: key(),
-            u: sum(|r| r.u),
-            f: min(|r| r.f),
+            s: max(|r| r.s.clone()),
+            v: max(|r| r.v),
+            u: min(|r| r.u),
+            f: count() as f64,
             at: max(|r| r.at),
         });
     (s1, s5, s6)
@@ -74,64 +74,50 @@ pub(crate) fn job_076(events: Stream<Event>) -> (Stream<Event>, Stream<Event>, S
         .key_by(|_| 7u8)
         .window(tumbling(millis(10)))
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: max(|r| r.s.clone()),
+            k: min_by(|r| r.f, |r| r.k),
+            s: max_by(|r| r.v, |r| r.s.clone()),
             v: max(|r| r.v),
-            u: max(|r| r.u),
+            u: min(|r| r.u),
             f: min(|r| r.f),
             at: window_start(),
         })
         .try_map(refuse_some);
     let s5 = s1.key_by(|_| 7u8).inspect(look).window(tumbling(secs(1))).aggregate(Event {
         k: min(|r| r.k),
-        s: acc(Trail, |r| r.s.clone()),
+        s: max(|r| r.s.clone()),
         v: window_end().wrapping_sub(window_start()),
         u: avg(|r| r.u).to_bits(),
-        f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+        f: last(|r| r.f),
         at: min(|r| r.at),
     });
-    let s6 = s5
-        .union(s4)
-        .map(|r| Event { v: r.v.wrapping_mul(3), ..r })
-        .window(hopping(millis(6), millis(1)))
-        .aggregate(Event {
-            k: key(),
-            s: min(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: avg(|r| r.u).to_bits(),
-            f: min(|r| r.f),
-            at: min(|r| r.at),
+    let s6 = s5.union(s4);
+    let s7 =
+        s6.map(|r| Event { v: r.v.wrapping_mul(3), ..r }).window(tumbling(millis(60))).aggregate(Event {
+            k: sum(|r| r.k % 64),
+            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+            v: fold(1i64, |n, r| n.wrapping_mul(31).wrapping_add(r.v)),
+            u: acc(Second, |r| r.u),
+            f: top_k(2, |r| r.f).first().copied().unwrap_or(0.0),
+            at: max(|r| r.at),
         });
-    (s2, s3, s6)
+    (s2, s3, s7)
 }
 
 #[stream_job]
 pub(crate) fn job_077(left: Stream<Event>, right: Stream<Event>) -> Stream<Event> {
-    let s0 = left
-        .union(right)
-        .event_time(|r| r.at / 2, out_of_order(millis(0)))
-        .key_by(|r| r.k)
-        .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r })
-        .window(hopping(millis(100), millis(30)))
-        .aggregate(Event {
-            k: min(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: count(),
-            f: sum(|r| r.f),
-            at: max(|r| r.at),
-        });
+    let s0 = left.union(right).event_time(|r| r.at / 2, out_of_order(millis(0)));
     let s1 = s0
         .key_by(|r| r.k)
-        .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) })
+        .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r })
+        .distinct_within(millis(1))
         .window(tumbling(millis(5)))
         .aggregate(Event {
-            k: min(|r| r.k),
+            k: key(),
             s: max(|r| r.s.clone()),
-            v: min(|r| r.v),
-            u: avg(|r| r.u).to_bits(),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
-            at: max(|r| r.at),
+            v: max(|r| r.v),
+            u: count_distinct(|r| (r.k, r.s.clone())),
+            f: count() as f64,
+            at: window_end(),
         });
     s1
 }
@@ -141,17 +127,17 @@ pub(crate) fn job_078(events: Stream<Event>) -> Stream<Event> {
     let s0 = events.event_time(|r| r.at, out_of_order(millis(5))).filter(|r| r.v >= 0);
     let s1 =
         s0.key_by(|r| r.k).filter(|r| r.k != 1).window(hopping(millis(10), millis(3))).aggregate(Event {
-            k: min(|r| r.k),
-            s: min(|r| r.s.clone()),
-            v: max(|r| r.v),
+            k: first(|r| r.k),
+            s: acc(Trail, |r| r.s.clone()),
+            v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
             u: avg(|r| r.v).to_bits(),
-            f: sum(|r| r.f),
+            f: max(|r| r.f),
             at: window_start(),
         });
     let s2 = s0.key_by(|r| r.k).window(tumbling(millis(60))).aggregate(Event {
-        k: min(|r| r.k),
-        s: max(|r| r.s.clone()),
-        v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+        k: key(),
+        s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
+        v: fold(1i64, |n, r| n.wrapping_mul(31).wrapping_add(r.v)),
         u: acc(Second, |r| r.u),
         f: (avg(|r| r.k) * 8.0).floor() / 8.0,
         at: window_start(),
@@ -162,57 +148,40 @@ pub(crate) fn job_078(events: Stream<Event>) -> Stream<Event> {
 
 #[stream_job]
 pub(crate) fn job_079(events: Stream<Event>) -> Stream<Event> {
-    let s0 = events.event_time(|r| r.at, out_of_order(millis(1))).map(|r| Event {
-        u: r.u / 2,
-        f: r.f + 0.125,
-        ..r
-    });
-    let s1 = s0
+    let s0 = events
+        .event_time(|r| r.at, out_of_order(millis(1)))
+        .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r })
         .key_by(|_| 7u8)
         .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) })
-        .running(ttl(secs(2)))
+        .window(hopping(millis(6), millis(1)))
         .aggregate(Event {
-            k: sum(|r| r.k % 64),
-            s: acc(Trail, |r| r.s.clone()),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: avg(|r| r.u).to_bits(),
-            f: count() as f64,
+            k: key(),
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
+            v: sum(|r| r.v),
+            u: approx_count_distinct(|r| r.u % 7),
+            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+            at: window_end(),
+        })
+        .key_by(|r| r.k)
+        .running(ttl(millis(100)))
+        .aggregate(Event {
+            k: last(|r| r.k),
+            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+            v: max(|r| r.v),
+            u: acc(Second, |r| r.u),
+            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
             at: max(|r| r.at),
-        });
-    let s2 = s1.window(hopping(millis(7), millis(2))).aggregate(Event {
+        })
+        .filter(|r| r.v >= 0);
+    let s1 = s0.key_by(|r| r.k).window(tumbling(secs(1))).aggregate(Event {
         k: key(),
-        s: max(|r| r.s.clone()),
+        s: letters(&collect(9, |r| r.s.clone()).join("/")),
         v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-        u: acc(Second, |r| r.u),
-        f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+        u: sum(|r| r.u),
+        f: max(|r| r.f),
         at: max(|r| r.at),
     });
-    let s3 = s2.inspect(look).window(tumbling(millis(60))).aggregate(Event {
-        k: sum(|r| r.k % 64),
-        s: max(|r| r.s.clone()),
-        v: min(|r| r.v),
-        u: max(|r| r.u),
-        f: (avg(|r| r.f) * 8.0).floor() / 8.0,
-        at: window_end(),
-    });
-    let s4 = s3.key_by(|r| (r.k % 2, r.s.clone())).try_map(refuse_some).window(tumbling(secs(1))).aggregate(
-        Event {
-            k: min(|r| r.k),
-            s: min(|r| r.s.clone()),
-            v: window_end().wrapping_sub(window_start()),
-            u: min(|r| r.u),
-            f: sum(|r| r.f),
-            at: max(|r| r.at),
-        },
-    );
-    let s5 = s3.key_by(|r| (r.k % 2, r.s.clone())).window(tumbling(millis(1))).aggregate(Event {
-        k: key().0,
-        s: min(|r| r.s.clone()),
-        v: window_end().wrapping_sub(window_start()),
-        u: acc(Second, |r| r.u),
-        f: sum(|r| r.f),
-        at: max(|r| r.at),
-    });
-    let s6 = s5.union(s4);
-    s6
+    let s2 = s1.late().map(|r| Event { k: r.k.wrapping_add(1), ..r });
+    let s3 = s2.union(s1);
+    s3
 }

@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Second, look, refuse_some};
+use crate::event::{Event, Second, Trail, look, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -16,42 +16,25 @@ pub(crate) const RUNS: [Run; 5] = [
 
 #[stream_job]
 pub(crate) fn job_080(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
-    let s0 = events
-        .filter(|r| r.k != 1)
-        .event_time(|r| r.at, out_of_order(millis(20)))
+    let s0 = events.filter(|r| r.k != 1).event_time(|r| r.at, out_of_order(millis(20)));
+    let s1 = s0
         .key_by(|_| 7u8)
-        .window(tumbling(millis(5)))
+        .window(tumbling(millis(10)))
         .aggregate(Event {
-            k: sum(|r| r.k % 64),
-            s: max(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: max(|r| r.u),
-            f: min(|r| r.f),
-            at: max(|r| r.at),
-        });
-    let s1 = s0.late();
-    let s2 =
-        s0.key_by(|r| r.k).filter(|r| r.u % 4 != 0).window(hopping(millis(7), millis(2))).aggregate(Event {
             k: key(),
-            s: max(|r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: min(|r| r.u),
-            f: count() as f64,
-            at: max(|r| r.at),
-        });
-    let s3 = s1
-        .key_by(|r| r.v.rem_euclid(5) - 2)
-        .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r })
-        .running(ttl(millis(100)))
-        .aggregate(Event {
-            k: (count() % 5) as u8,
             s: min(|r| r.s.clone()),
             v: max(|r| r.v),
-            u: avg(|r| r.u).to_bits(),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
-            at: max(|r| r.at),
-        });
-    (s2, s3)
+            u: avg(|r| r.v).to_bits(),
+            f: min(|r| r.f),
+            at: window_end(),
+        })
+        .map(|r| Event { k: r.k.wrapping_add(1), ..r });
+    let s2 = s1.union(s1).filter(|r| r.v >= 0);
+    let s3 = s2.filter(|r| r.u % 4 != 0).inspect(look);
+    let s4 = s2
+        .flat_map(|r| (0..r.k % 3).map(|n| Event { k: n, ..r.clone() }).collect::<Vec<_>>())
+        .filter(|r| r.u % 4 != 0);
+    (s3, s4)
 }
 
 #[stream_job]
@@ -60,10 +43,10 @@ pub(crate) fn job_081(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
     let s1 = events.filter(|r| r.v >= 0);
     let s2 = s1.key_by(|r| r.v.rem_euclid(5) - 2).running(forever()).aggregate(Event {
         k: max(|r| r.k),
-        s: min(|r| r.s.clone()),
-        v: min(|r| r.v),
-        u: acc(Second, |r| r.u),
-        f: count() as f64,
+        s: acc(Trail, |r| r.s.clone()),
+        v: key(),
+        u: count(),
+        f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
         at: max(|r| r.at),
     });
     (s0, s2)
@@ -83,22 +66,22 @@ pub(crate) fn job_082(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
 
 #[stream_job]
 pub(crate) fn job_083(events: Stream<Event>) -> Stream<Event> {
-    let s0 = events
-        .event_time(|r| r.at, out_of_order(millis(0)))
-        .inspect(look)
-        .try_map(refuse_some)
+    let s0 = events.event_time(|r| r.at, out_of_order(millis(0))).inspect(look).try_map(refuse_some);
+    let s1 = s0
         .key_by(|r| r.k)
         .filter(|r| r.v >= 0)
-        .window(hopping(millis(6), millis(1)))
+        .distinct_within(secs(1))
+        .window(tumbling(millis(9223372036854775807)))
         .aggregate(Event {
             k: max(|r| r.k),
             s: min(|r| r.s.clone()),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: min(|r| r.u),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
-            at: window_end(),
-        });
-    s0
+            v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+            u: acc(Second, |r| r.u),
+            f: count() as f64,
+            at: min(|r| r.at),
+        })
+        .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r });
+    s1
 }
 
 #[stream_job]

@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Trail, look, refuse_some};
+use crate::event::{Event, Trail, letters, look, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -15,39 +15,39 @@ pub(crate) const RUNS: [Run; 5] = [
 ];
 
 #[stream_job]
-pub(crate) fn job_085(events: Stream<Event>) -> Stream<Event> {
+pub(crate) fn job_085(events: Stream<Event>) -> (Stream<Event>, Stream<Event>, Stream<Event>, Stream<Event>) {
     let s0 = events.event_time(|r| r.at, out_of_order(millis(0)));
     let s1 = events
         .event_time(|r| r.at, out_of_order(millis(0)))
         .inspect(look)
         .key_by(|r| (r.k % 2, r.s.clone()))
-        .window(hopping(millis(7), millis(2)))
+        .distinct_within(millis(0))
+        .window(tumbling(millis(5)))
         .aggregate(Event {
-            k: key().0,
-            s: max(|r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: count(),
-            f: max(|r| r.f),
+            k: first(|r| r.k),
+            s: key().1,
+            v: max(|r| r.v),
+            u: min(|r| r.u),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
             at: window_end(),
         })
-        .filter(|r| r.v >= 0)
         .key_by(|_| 7u8)
         .filter(|r| r.u % 4 != 0)
-        .running(ttl(millis(10)))
+        .window(tumbling(millis(1)))
         .aggregate(Event {
-            k: sum(|r| r.k % 64),
-            s: acc(Trail, |r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: max(|r| r.u),
-            f: count() as f64,
-            at: min(|r| r.at),
+            k: first(|r| r.k),
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
+            v: max(|r| r.v),
+            u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
+            at: window_end(),
         });
     let s2 = s0.key_by(|r| r.k).window(hopping(millis(10), millis(4))).aggregate(Event {
-        k: max(|r| r.k),
-        s: max(|r| r.s.clone()),
-        v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-        u: min(|r| r.u),
-        f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+        k: key(),
+        s: letters(&collect(9, |r| r.s.clone()).join("/")),
+        v: max(|r| r.v),
+        u: avg(|r| r.v).to_bits(),
+        f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
         at: min(|r| r.at),
     });
     let s3 = s0
@@ -55,19 +55,21 @@ pub(crate) fn job_085(events: Stream<Event>) -> Stream<Event> {
         .map(|r| Event { k: r.k.wrapping_add(1), ..r })
         .window(hopping(millis(100), millis(30)))
         .aggregate(Event {
-            k: (count() % 5) as u8,
-            s: max(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: sum(|r| r.u),
-            f: count() as f64,
+            k: key(),
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
+            v: sum(|r| i128::from(r.v) << 63) as i64,
+            u: avg(|r| r.u).to_bits(),
+            f: last(|r| r.f),
             at: min(|r| r.at),
         })
         .filter(|r| r.k != 1);
     let s4 = s2.union(s3);
     let s5 = s4
-        .union(s1)
-        .try_map(|r| r.u.checked_add(9).map(|u| Event { u, ..r.clone() }).ok_or("too large".to_owned()));
-    s5
+        .flat_map(|r| (0..r.k % 3).map(|n| Event { k: n, ..r.clone() }).collect::<Vec<_>>())
+        .filter_map(|r| r.v.checked_add(1).map(|v| Event { v, ..r }));
+    let s6 = s4.map(|r| Event { v: r.v.wrapping_mul(3), ..r });
+    let s7 = s4.try_map(refuse_some).filter(|r| r.k != 1);
+    (s1, s5, s6, s7)
 }
 
 #[stream_job]
@@ -76,19 +78,20 @@ pub(crate) fn job_086(events: Stream<Event>) -> Stream<Event> {
         .filter(|r| r.k != 1)
         .event_time(|r| r.at / 2, out_of_order(secs(1)))
         .try_map(refuse_some)
-        .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r })
+        .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r });
+    let s1 = s0
         .key_by(|r| r.k)
         .filter_map(|r| if r.k == 0 { None } else { Some(Event { k: r.k - 1, ..r }) })
         .window(tumbling(millis(60)))
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: max(|r| r.u),
-            f: min(|r| r.f),
-            at: min(|r| r.at),
+            k: first(|r| r.k),
+            s: acc(Trail, |r| r.s.clone()),
+            v: max(|r| r.v),
+            u: sum(|r| r.u),
+            f: max(|r| r.f),
+            at: window_end(),
         });
-    s0
+    s1
 }
 
 #[stream_job]
@@ -115,19 +118,19 @@ pub(crate) fn job_088(events: Stream<Event>) -> (Stream<Event>, Stream<Event>, S
         .key_by(|r| (r.k % 2, r.s.clone()))
         .running(forever())
         .aggregate(Event {
-            k: min(|r| r.k),
-            s: key().1,
+            k: (count() % 5) as u8,
+            s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
             v: sum(|r| r.v),
             u: avg(|r| r.v).to_bits(),
-            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
+            f: last(|r| r.f),
             at: max(|r| r.at),
         })
         .running(forever())
         .aggregate(Event {
-            k: min(|r| r.k),
+            k: last(|r| r.k),
             s: acc(Trail, |r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: max(|r| r.u),
+            v: min(|r| r.v),
+            u: avg(|r| r.u).to_bits(),
             f: max(|r| r.f),
             at: max(|r| r.at),
         });
@@ -144,28 +147,27 @@ pub(crate) fn job_089(events: Stream<Event>) -> Stream<Event> {
         .filter(|r| r.u % 4 != 0)
         .event_time(|r| r.at, out_of_order(millis(100)))
         .flat_map(|r| (0..r.k % 3).map(|n| Event { k: n, ..r.clone() }).collect::<Vec<_>>())
-        .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r });
-    let s1 = s0
+        .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r })
         .key_by(|_| 7u8)
         .inspect(look)
-        .window(hopping(millis(6), millis(1)))
+        .window(hopping(millis(10), millis(5)))
         .aggregate(Event {
             k: min(|r| r.k),
-            s: min(|r| r.s.clone()),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: count(),
-            f: count() as f64,
-            at: window_end(),
+            s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
+            v: sum(|r| r.v),
+            u: min(|r| r.u),
+            f: quantiles([0.25, 1.0], |r| r.v % 1_000).map(|f| f.floor() / 8.0).iter().sum::<f64>(),
+            at: min(|r| r.at),
         })
-        .window(hopping(millis(10), millis(4)))
+        .key_by(|r| r.s.clone())
+        .running(ttl(millis(0)))
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: min(|r| r.s.clone()),
-            v: min(|r| r.v),
-            u: avg(|r| r.u).to_bits(),
-            f: max(|r| r.f),
-            at: window_start(),
-        })
-        .filter(|r| r.v >= 0);
-    s1
+            k: last(|r| r.k),
+            s: key(),
+            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
+            u: count_distinct(|r| (r.k, r.s.clone())),
+            f: count() as f64,
+            at: max(|r| r.at),
+        });
+    s0
 }

@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, Second, Trail, look};
+use crate::event::{Event, Trail, letters, look};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -20,29 +20,31 @@ pub(crate) fn job_090(events: Stream<Event>) -> Stream<Event> {
         .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r })
         .event_time(|r| r.at, out_of_order(millis(20)))
         .map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r })
-        .filter(|r| r.v >= 0);
-    let s1 = s0
+        .filter(|r| r.v >= 0)
         .key_by(|r| r.v.rem_euclid(5) - 2)
         .flat_map(|r| vec![r.clone(), Event { v: r.v.wrapping_neg(), ..r }])
-        .running(ttl(millis(0)))
+        .window(tumbling(millis(60)))
         .aggregate(Event {
-            k: (count() % 5) as u8,
-            s: min(|r| r.s.clone()),
+            k: max(|r| r.k),
+            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
             v: key(),
-            u: avg(|r| r.u).to_bits(),
-            f: max(|r| r.f),
-            at: max(|r| r.at),
+            u: min(|r| r.u),
+            f: count() as f64,
+            at: min(|r| r.at),
         })
-        .inspect(look);
-    let s2 = s1.key_by(|r| (r.k % 2, r.s.clone())).window(hopping(millis(6), millis(1))).aggregate(Event {
-        k: key().0,
-        s: min(|r| r.s.clone()),
-        v: sum(|r| r.v),
-        u: acc(Second, |r| r.u),
-        f: max(|r| r.f),
-        at: window_end(),
-    });
-    s2
+        .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r })
+        .key_by(|_| 7u8)
+        .map(|r| Event { k: r.k.wrapping_add(1), ..r })
+        .window(tumbling(millis(10)))
+        .aggregate(Event {
+            k: min(|r| r.k),
+            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+            v: fold(1i64, |n, r| n.wrapping_mul(31).wrapping_add(r.v)),
+            u: count(),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
+            at: window_end(),
+        });
+    s0
 }
 
 #[stream_job]
@@ -60,24 +62,41 @@ pub(crate) fn job_092(events: Stream<Event>) -> Stream<Event> {
         .filter(|r| r.k != 1)
         .key_by(|r| r.s.clone())
         .map(|r| Event { v: r.v.wrapping_mul(3), ..r })
-        .running(forever())
+        .window(tumbling(secs(1)))
+        .aggregate(Event {
+            k: min_by(|r| r.f, |r| r.k),
+            s: key(),
+            v: max(|r| r.v),
+            u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
+            f: top_k(2, |r| r.f).first().copied().unwrap_or(0.0),
+            at: window_end(),
+        });
+    let s1 = s0
+        .key_by(|_| 7u8)
+        .window(hopping(millis(10), millis(5)))
+        .aggregate(Event {
+            k: key(),
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
+            v: sum(|r| r.v),
+            u: count_distinct(|r| (r.k, r.s.clone())),
+            f: max(|r| r.f),
+            at: max(|r| r.at),
+        })
+        .flat_map(|r| vec![r.clone(), Event { v: r.v.wrapping_neg(), ..r }]);
+    let s2 = s0
+        .key_by(|_| 7u8)
+        .window(tumbling(millis(10)))
         .aggregate(Event {
             k: max(|r| r.k),
-            s: acc(Trail, |r| r.s.clone()),
-            v: max(|r| r.v),
-            u: max(|r| r.u),
+            s: letters(&collect(9, |r| r.s.clone()).join("/")),
+            v: sum(|r| r.v),
+            u: sum(|r| r.u) / count(),
             f: sum(|r| r.f),
-            at: min(|r| r.at),
-        });
-    let s1 = s0.key_by(|_| 7u8).window(hopping(millis(60), millis(60))).aggregate(Event {
-        k: key(),
-        s: min(|r| r.s.clone()),
-        v: max(|r| r.v),
-        u: max(|r| r.u),
-        f: (avg(|r| r.f) * 8.0).floor() / 8.0,
-        at: window_end(),
-    });
-    s1
+            at: window_start(),
+        })
+        .map(|r| Event { v: r.v.wrapping_mul(3), ..r });
+    let s3 = s1.union(s2);
+    s3
 }
 
 #[stream_job]
@@ -104,10 +123,10 @@ pub(crate) fn job_094(
         .window(tumbling(millis(10)))
         .aggregate(Event {
             k: key(),
-            s: min(|r| r.s.clone()),
-            v: max(|r| r.v).wrapping_sub(min(|r| r.v)),
-            u: count(),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
+            s: letters(&top_k(2, |r| (r.k, r.s.clone())).iter().map(|(_, s)| s.as_str()).collect::<String>()),
+            v: window_end().wrapping_sub(window_start()),
+            u: min(|r| r.u),
+            f: max(|r| r.f),
             at: min(|r| r.at),
         })
         .filter_map(|r| r.v.checked_add(1).map(|v| Event { v, ..r }));
@@ -115,21 +134,21 @@ pub(crate) fn job_094(
         .key_by(|_| 7u8)
         .window(tumbling(millis(9223372036854775807)))
         .aggregate(Event {
-            k: max(|r| r.k),
-            s: min(|r| r.s.clone()),
-            v: min(|r| r.v),
-            u: acc(Second, |r| r.u),
-            f: sum(|r| r.f),
+            k: sum(|r| r.k % 64),
+            s: acc(Trail, |r| r.s.clone()),
+            v: sum(|r| r.v),
+            u: approx_count_distinct(|r| r.u % 7),
+            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
             at: min(|r| r.at),
         })
         .inspect(look);
     let s5 = s4.union(s3).map(|r| Event { v: r.v.wrapping_mul(3), ..r });
     let s6 = s2.key_by(|_| 7u8).map(|r| Event { v: r.v.wrapping_mul(3), ..r }).running(forever()).aggregate(
         Event {
-            k: max(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: acc(Second, |r| r.u),
+            k: (count() % 5) as u8,
+            s: letters(&reduce(|r| r.s.clone(), |a, b| a + &b)),
+            v: sum(|r| r.v),
+            u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
             f: (avg(|r| r.k) * 8.0).floor() / 8.0,
             at: max(|r| r.at),
         },

@@ -3,7 +3,7 @@
 use streams_core::prelude::*;
 
 use crate::drive::{Run, run};
-use crate::event::{Event, look, refuse_some};
+use crate::event::{Event, Trail, letters, look, refuse_some};
 
 /// Runs each of these jobs.
 pub(crate) const RUNS: [Run; 5] = [
@@ -27,14 +27,14 @@ pub(crate) fn job_096(events: Stream<Event>) -> (Stream<Event>, Stream<Event>) {
         .event_time(|r| r.at, out_of_order(millis(0)))
         .key_by(|r| r.k)
         .try_map(refuse_some)
-        .running(ttl(millis(10)))
+        .window(hopping(millis(60), millis(60)))
         .aggregate(Event {
-            k: key(),
-            s: min(|r| r.s.clone()),
-            v: max(|r| r.v),
-            u: min(|r| r.u),
-            f: (avg(|r| r.k) * 8.0).floor() / 8.0,
-            at: min(|r| r.at),
+            k: (count() % 5) as u8,
+            s: acc(Trail, |r| r.s.clone()),
+            v: fold_merge(0i64, |n, r| n.wrapping_add(r.v ^ 5), |n, m| n.wrapping_add(m)),
+            u: count_distinct(|r| (r.k, r.s.clone())),
+            f: (quantile(0.5, |r| r.f) * 8.0).floor() / 8.0,
+            at: window_start(),
         });
     let s1 =
         events.event_time(|r| r.at, out_of_order(secs(1))).map(|r| Event { u: r.u / 2, f: r.f + 0.125, ..r });
@@ -52,20 +52,17 @@ pub(crate) fn job_097(
         .filter(|r| r.v >= 0)
         .try_map(refuse_some);
     let s1 = left.event_time(|r| r.at, out_of_order(millis(100)));
-    let s2 = right
-        .event_time(|r| r.at, out_of_order(secs(1)))
-        .key_by(|r| r.s.clone())
-        .window(tumbling(millis(60)))
-        .aggregate(Event {
-            k: min(|r| r.k),
-            s: max(|r| r.s.clone()),
-            v: sum(|r| r.v),
-            u: avg(|r| r.v).to_bits(),
-            f: (avg(|r| r.f) * 8.0).floor() / 8.0,
-            at: min(|r| r.at),
-        })
-        .filter(|r| r.u % 4 != 0);
-    (s0, s1, s2)
+    let s2 = right.event_time(|r| r.at, out_of_order(secs(1)));
+    let s3 =
+        s2.key_by(|r| r.s.clone()).distinct_within(millis(5)).window(tumbling(millis(60))).aggregate(Event {
+            k: first(|r| r.k),
+            s: max_by(|r| r.v, |r| r.s.clone()),
+            v: min(|r| r.v),
+            u: top_k(3, |r| r.u).last().copied().unwrap_or(0),
+            f: max(|r| r.f),
+            at: max(|r| r.at),
+        });
+    (s0, s1, s3)
 }
 
 #[stream_job]
@@ -82,16 +79,14 @@ pub(crate) fn job_099(left: Stream<Event>, right: Stream<Event>) -> Stream<Event
         .map(|r| Event { s: format!("{}{}", r.s, r.k % 2), ..r })
         .event_time(|r| r.at, out_of_order(secs(1)));
     let s1 = right.event_time(|r| r.at, out_of_order(millis(1))).filter(|r| r.k != 1);
-    let s2 =
-        s0.union(s1).filter(|r| r.k != 1).key_by(|r| (r.k % 2, r.s.clone())).running(ttl(secs(2))).aggregate(
-            Event {
-                k: max(|r| r.k),
-                s: key().1,
-                v: min(|r| r.v),
-                u: sum(|r| r.u),
-                f: min(|r| r.f),
-                at: max(|r| r.at),
-            },
-        );
-    s2
+    let s2 = s0.union(s1).filter(|r| r.k != 1);
+    let s3 = s2.key_by(|r| (r.k % 2, r.s.clone())).running(ttl(millis(10))).aggregate(Event {
+        k: last(|r| r.k),
+        s: letters(&collect(9, |r| r.s.clone()).join("/")),
+        v: sum(|r| i128::from(r.v) << 63) as i64,
+        u: max(|r| r.u),
+        f: count() as f64,
+        at: min(|r| r.at),
+    });
+    s3
 }

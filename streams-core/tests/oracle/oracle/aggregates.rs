@@ -31,6 +31,13 @@ impl Windows {
         found
     }
 
+    /// The number of the part of time around `at` that no window divides: parts are as long as the longest time
+    /// that goes into size and slide.
+    fn part(self, at: i64) -> i128 {
+        let longest = (1..=self.slide).rev().find(|n| self.size % n == 0 && self.slide % n == 0);
+        i128::from(at).div_euclid(longest.unwrap_or(1))
+    }
+
     /// Whether a window that ends at `end` fires when event time reaches `mark`.
     pub(crate) fn fires(self, end: i128, mark: i64) -> bool {
         let mark = i128::from(mark);
@@ -48,7 +55,18 @@ struct Pile {
     end: i128,
     start: i128,
     key: Key,
+    /// In order of their parts, the numbers of which stand beside them.
     rows: Vec<Event>,
+    parts: Vec<i128>,
+}
+
+impl Pile {
+    /// Puts a record behind those of its part and all before it.
+    fn put(&mut self, part: i128, event: Event) {
+        let at = self.parts.iter().position(|other| *other > part).unwrap_or(self.parts.len());
+        self.parts.insert(at, part);
+        self.rows.insert(at, event);
+    }
 }
 
 /// The results of all windows and the late records, each with event time.
@@ -118,8 +136,11 @@ fn gather(elements: &[Element], spans: Windows, counts: &mut Counts) -> (Vec<Pil
         }
         for (start, end) in around.into_iter().filter(|&(_, end)| !spans.fires(end, time)) {
             match piles.iter_mut().find(|pile| pile.start == start && pile.key == *key) {
-                Some(pile) => pile.rows.push(event.clone()),
-                None => piles.push(Pile { end, start, key: key.clone(), rows: vec![event.clone()] }),
+                Some(pile) => pile.put(spans.part(at), event.clone()),
+                None => {
+                    let (rows, parts) = (vec![event.clone()], vec![spans.part(at)]);
+                    piles.push(Pile { end, start, key: key.clone(), rows, parts });
+                }
             }
         }
     }

@@ -1,0 +1,15 @@
+use streams_core::prelude::*;
+
+#[record]
+struct Flow { host: String, out_flow: u64, load: f64, at: i64 }
+
+#[stream_job]
+fn job(flows: Stream<Flow>) -> Stream<(u64, u64)> {
+    flows
+        .event_time(|f| f.at, out_of_order(secs(5)))
+        .key_by(|f| f.host.clone())
+        .window(hopping(secs(10), secs(5)))
+        .aggregate((count(), fold(0, |n, f| n * 2 + f.out_flow)))
+}
+
+fn main() {}
