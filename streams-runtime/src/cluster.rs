@@ -15,6 +15,7 @@ mod rows;
 mod tables;
 mod topics;
 
+use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -94,7 +95,7 @@ async fn start(
     let mut names = Config::new(cluster.namesrv.clone(), cluster.group.clone(), client.clone());
     names.access_key = secret("ROCKETMQ_ACCESS_KEY");
     names.secret_key = secret("ROCKETMQ_SECRET_KEY");
-    names.tls = std::env::var_os("ROCKETMQ_TLS").is_some_and(|text| text == "1" || text == "true");
+    names.tls = switch("ROCKETMQ_TLS", std::env::var_os("ROCKETMQ_TLS"))?;
     let broker = Broker::connect(&names).await.map_err(failed)?;
 
     let n_sources = u16::try_from(config.from.len()).unwrap_or(u16::MAX);
@@ -209,6 +210,19 @@ fn secret(variable: &str) -> Option<rocketmq::Secret> {
     std::env::var(variable).ok().filter(|text| !text.is_empty()).map(rocketmq::Secret::new)
 }
 
+/// What a variable that is on or off says; off without it.
+fn switch(variable: &str, text: Option<OsString>) -> Result<bool, Error> {
+    let Some(text) = text else { return Ok(false) };
+    match text.to_str() {
+        Some("yes" | "true" | "1" | "on") => Ok(true),
+        Some("no" | "false" | "0" | "off" | "") => Ok(false),
+        _ => Err(Error::usage(format!(
+            "{variable}: `{}` is neither on nor off; write yes, true, 1 or on, or no, false, 0 or off",
+            text.display()
+        ))),
+    }
+}
+
 /// What a broker said ends the run.
 #[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` calls")]
 fn failed(error: rocketmq::Error) -> Error {
@@ -239,4 +253,23 @@ fn fingerprint(job: &JobHandle, config: &RunConfig) -> Result<u64, Error> {
     let formats: Vec<_> = urls.map(|url| (url.format(), url.tags())).collect();
     let (tokens, program) = (job.topology.fingerprint, xxh3_64(&program));
     Ok(xxh3_64(format!("{tokens} {program} {:?} {formats:?}", config.settings).as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn switches() {
+        let read = |text: &str| switch("X", Some(text.into())).map_err(|error| error.to_string());
+        for text in ["yes", "true", "1", "on"] {
+            assert_eq!(read(text), Ok(true));
+        }
+        for text in ["no", "false", "0", "off", ""] {
+            assert_eq!(read(text), Ok(false));
+        }
+        assert_eq!(switch("X", None).map_err(|error| error.to_string()), Ok(false));
+        let text = read("TRUE").unwrap_err();
+        assert!(text.contains("X: `TRUE` is neither on nor off; write yes"), "{text}");
+    }
 }

@@ -1,9 +1,12 @@
 //! Dead letters of a run on topics: a line with topic, queue, offset and error for each record that failed. They are
-//! written at least once: behind a crash those since the last commit come again.
+//! written at least once: they are on the disk before the commit that counts them, and behind a crash those since the
+//! last commit come again.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Serialize;
 use streams_core::protocol::worker::Rejected;
@@ -17,7 +20,10 @@ use crate::wording::excerpt;
 #[derive(Debug)]
 pub(crate) struct Letters {
     on_bad: OnBad,
-    file: Option<(String, BufWriter<File>)>,
+    file: Option<(String, BufWriter<Arc<File>>)>,
+    /// How many letters have been written, and how many of them are known to be on the disk.
+    written: u64,
+    synced: Arc<AtomicU64>,
     shown: u64,
 }
 
@@ -47,9 +53,9 @@ impl Letters {
             let file = OpenOptions::new().append(true).create(true).open(path);
             let file =
                 file.map_err(|error| Error::usage(format!("--dead-letter: cannot write {shown}: {error}")));
-            file.map(|file| (shown, BufWriter::new(file)))
+            file.map(|file| (shown, BufWriter::new(Arc::new(file))))
         });
-        Ok(Self { on_bad, file: file.transpose()?, shown: 0 })
+        Ok(Self { on_bad, file: file.transpose()?, written: 0, synced: Arc::default(), shown: 0 })
     }
 
     /// Whether failed records are only counted, because that was asked for.
@@ -93,13 +99,49 @@ impl Letters {
         let mut line = serde_json::to_vec(&letter)
             .expect("a letter is made of texts and numbers, which have a JSON form");
         line.push(b'\n');
-        file.write_all(&line)
-            .map_err(|error| Error::output(format!("cannot write dead letters to {path}: {error}")))
+        file.write_all(&line).map_err(|error| failed(path, &error))?;
+        self.written += 1;
+        Ok(())
     }
 
-    /// Everything taken so far is in the file.
-    pub(crate) fn flush(&mut self) -> Result<(), Error> {
-        let Some((path, file)) = &mut self.file else { return Ok(()) };
-        file.flush().map_err(|error| Error::output(format!("cannot write dead letters to {path}: {error}")))
+    /// Everything taken so far is in the file, and on the disk when that has been waited for.
+    pub(crate) fn unsynced(&mut self) -> Result<Unsynced, Error> {
+        let Some((path, file)) = &mut self.file else { return Ok(Unsynced(None)) };
+        file.flush().map_err(|error| failed(path, &error))?;
+        let is_dirty = self.written > self.synced.load(Ordering::SeqCst);
+        let letters = || {
+            let (file, synced) = (Arc::clone(file.get_ref()), Arc::clone(&self.synced));
+            Written { path: path.clone(), file, n: self.written, synced }
+        };
+        Ok(Unsynced(is_dirty.then(letters)))
     }
+}
+
+/// Letters that may not be on the disk yet.
+#[derive(Debug)]
+pub(crate) struct Unsynced(Option<Written>);
+
+#[derive(Debug)]
+struct Written {
+    path: String,
+    file: Arc<File>,
+    /// So many have been written.
+    n: u64,
+    synced: Arc<AtomicU64>,
+}
+
+impl Unsynced {
+    /// Waits for the disk.
+    pub(crate) async fn sync(self) -> Result<(), Error> {
+        let Some(Written { path, file, n, synced }) = self.0 else { return Ok(()) };
+        let done = tokio::task::spawn_blocking(move || file.sync_data()).await;
+        let done = done.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+        done.map_err(|error| failed(&path, &error))?;
+        synced.fetch_max(n, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+fn failed(path: &str, error: &std::io::Error) -> Error {
+    Error::output(format!("cannot write dead letters to {path}: {error}; make room there, and start again"))
 }

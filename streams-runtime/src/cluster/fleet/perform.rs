@@ -127,9 +127,13 @@ impl Fleet {
             Action::Commit { token, version, snapshot, delta, results, clean } => {
                 // Printed results leave before the commit that counts them.
                 self.printers.iter_mut().flatten().try_for_each(Writer::flush)?;
-                self.letters.flush()?;
                 let tables = self.tables.clone();
+                // Order: dead letters are on the disk before the commit that counts them.
+                let letters = self.letters.unsynced()?;
                 self.begin(split, Lane::State, async move {
+                    if let Err(error) = letters.sync().await {
+                        return What::Committed(Err(Failure::Fatal(error)));
+                    }
                     let stand = (token, version);
                     let written = Written { snapshot, delta, results, tables };
                     What::Committed(remote.commit(split, stand, written, clean).await)
