@@ -89,6 +89,8 @@ pub enum Bug {
     CopyUnmarked = 37,
     /// Rows of a copy that lie behind what has been loaded are taken for loaded.
     BehindCursor = 38,
+    /// Reading goes on behind a record that is rejected, before that is committed.
+    RejectUndecided = 39,
 }
 
 #[cfg(not(feature = "sim"))]
@@ -112,7 +114,7 @@ mod switch {
 
     impl Bug {
         /// All of them.
-        pub const ALL: [Self; 38] = [
+        pub const ALL: [Self; 39] = [
             Self::MessageNumbers,
             Self::TwoInFlight,
             Self::GapAccepted,
@@ -151,6 +153,7 @@ mod switch {
             Self::CleanBehindTail,
             Self::CopyUnmarked,
             Self::BehindCursor,
+            Self::RejectUndecided,
         ];
 
         /// Its number in the list.

@@ -10,6 +10,7 @@ pub(crate) mod workers;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use streams_core::batch::RawBatch;
+use streams_core::protocol::worker::panic_text;
 
 use crate::error::{Error, ErrorKind};
 use crate::wording::{counted, grouped};
@@ -26,8 +27,7 @@ pub(crate) enum End {
 /// Calls into the job's code; a panic becomes the job's failure, with the place of the batch that was running.
 pub(crate) fn guard<T>(place: &dyn Fn() -> String, call: impl FnOnce() -> T) -> Result<T, Error> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|payload| {
-        let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
-        let text = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned());
+        let text = panic_text(&*payload);
         ErrorKind::Panic(format!(
             "the job's code panicked: {text}; while it worked on {}\nthe last checkpoint stands; correct the code and run it again",
             place()

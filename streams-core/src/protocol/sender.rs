@@ -57,7 +57,7 @@ pub struct Sender {
     told_ms: i64,
 }
 
-/// How many items one message holds at the most, and behind how many bytes it is closed.
+/// How many items one message holds at the most, and how many bytes, but for an item that is longer.
 const ITEMS: usize = 1_024;
 const BYTES: usize = 256 * 1024;
 
@@ -219,10 +219,11 @@ impl Sender {
     fn fill(&self, flying: usize) -> usize {
         let most = (self.released - flying).min(ITEMS);
         let mut bytes = 0;
+        // One that is longer goes alone: a message has a limit that is not far above the longest item.
         let fits = |item: &&Item| {
-            let room = bytes < BYTES;
+            let first = bytes == 0;
             bytes += if let Item::Data(data) = item { data.len() } else { 0 };
-            room
+            first || bytes <= BYTES
         };
         self.queue.iter().skip(flying).take(most).take_while(fits).count()
     }

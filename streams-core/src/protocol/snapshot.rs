@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::ids::{Target, Token};
 use super::reader::ReaderState;
 use super::sender::SenderState;
+use super::worker::Culprit;
 use crate::codec;
 use crate::error::CodecError;
 
@@ -27,6 +28,9 @@ pub struct Snapshot {
     pub ended: bool,
     /// Whether the owner sent nothing more behind it.
     pub clean: bool,
+    /// Records from the offset on that are rejected, since the job's code panics on them.
+    #[serde(default)]
+    pub rejected: Vec<Culprit>,
     /// What has been counted since the job began.
     pub counters: Counters,
 }

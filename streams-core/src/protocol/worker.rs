@@ -23,12 +23,14 @@ mod action;
 mod commit;
 mod copy;
 mod event;
+mod panics;
 mod run;
 mod take;
 
 pub use action::{Action, Committed, Local, Rejected, Stop};
 pub use commit::CommitOutcome;
 pub use event::{Event, Failed, LocalDone, Message, Poll};
+pub use panics::{Culprit, panic_text};
 
 /// The prefix of a split's operator rows, in its row of the remote store as in the local one.
 #[must_use]
@@ -83,6 +85,10 @@ pub struct Role {
     /// An owner that is to hand the split over reads so many messages more, to the end of its queue, and so comes as
     /// far as any owner before it may have come; where there are more it looks what they left.
     pub most_behind: u64,
+    /// Records and results that are longer than this fail: no message can hold them.
+    pub most_bytes: usize,
+    /// Where an earlier worker of this split ran into a panic of the job's code.
+    pub culprit: Option<Culprit>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,6 +142,8 @@ pub struct Worker {
     /// Where the last commit stands.
     committed_offset: u64,
     wants_checkpoint: bool,
+    /// Panics of the job's code.
+    panics: panics::Panics,
     /// Records that failed and have not been told yet.
     rejects: Vec<Rejected>,
     revoked: bool,
@@ -198,6 +206,7 @@ impl Worker {
             uncommitted: 0,
             committed_offset: 0,
             wants_checkpoint: false,
+            panics: panics::Panics::default(),
             rejects: Vec::new(),
             revoked: false,
             released: false,
@@ -286,12 +295,6 @@ impl Worker {
         self.proceed(actions);
     }
 
-    fn stop(&mut self, why: Stop, actions: &mut Vec<Action>) {
-        self.phase = Phase::Stopped;
-        self.machine.remove_split();
-        actions.push(Action::Stop(why));
-    }
-
     /// Asks again for what is known not to have happened; the caller waits a while between attempts.
     fn failed(&mut self, failed: Failed, actions: &mut Vec<Action>) {
         match failed {
@@ -315,7 +318,8 @@ impl Worker {
             // Nothing has been processed yet, so there is nothing to hand over; but what is under way must end.
             let waits =
                 matches!(self.phase, Phase::Raising | Phase::Reading | Phase::Resolving | Phase::Loading);
-            if self.revoked && waits {
+            // Where the code panicked, somebody has to leave the split clean.
+            if self.revoked && waits && self.role.culprit.is_none() {
                 self.stop(Stop::Released, actions);
             }
             return;
@@ -323,14 +327,19 @@ impl Worker {
         if self.revoked && self.commit.is_some() && planted(Bug::RemoveNotJoined) {
             return self.stop(Stop::Released, actions);
         }
-        if self.must_survey() {
+        if self.must_survey() || self.must_look_back() {
             self.survey(actions);
+        }
+        self.check_end(actions);
+        if self.phase != Phase::Running {
+            return;
         }
         self.send_all(actions);
         if self.is_leaving() || self.wants_checkpoint {
             self.try_commit(actions);
         }
-        let busy = self.commit.is_some() || self.is_leaving() || self.wants_checkpoint;
+        let busy =
+            self.commit.is_some() || self.is_leaving() || self.wants_checkpoint || self.panics.end.is_some();
         if self.phase != Phase::Running || busy {
             return;
         }

@@ -1,7 +1,8 @@
 //! What a split must do: a fresh machine and a reader run over the content of its queue, message by message,
 //! without senders, checkpoints, crashes or owners.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -16,7 +17,7 @@ use crate::protocol::frame::{Frame, Item};
 use crate::protocol::ids::{Stage, Target, Topic};
 use crate::protocol::reader::{Accepted, Reader, ReaderState};
 use crate::protocol::snapshot::{Counters, Snapshot};
-use crate::protocol::worker::{Committed, Message, Role, rows_of};
+use crate::protocol::worker::{Committed, Culprit, Message, Role, rows_of};
 use crate::store::{Delta, Store};
 use crate::time::UNTIMED;
 
@@ -114,6 +115,8 @@ fn numbers_hash(numbers: impl Iterator<Item = (Target, u64)>) -> u64 {
 pub(crate) struct Reference {
     role: Role,
     machine: Box<dyn Machine>,
+    /// Makes another one.
+    remake: Box<dyn Fn() -> Box<dyn Machine>>,
     reader: Reader,
     /// Whether the start offset is known.
     pub(crate) started: bool,
@@ -132,18 +135,26 @@ pub(crate) struct Reference {
     states: BTreeMap<(u64, bool, bool), State>,
     /// A message behind which something is missing: nobody may read it.
     pub(crate) gap: Option<u64>,
+    /// The record that the machine works on, by its place in its message.
+    running: Option<u32>,
+    /// The machine panicked at the offset, on this record of the message, and nobody has committed yet what becomes
+    /// of it.
+    stuck: Option<Option<u32>>,
+    /// Records that are rejected.
+    rejected: BTreeSet<(u64, u32)>,
     effects: Effects,
 }
 
 impl Reference {
-    pub(crate) fn new(role: Role, machine: Box<dyn Machine>) -> Self {
+    pub(crate) fn new(role: Role, remake: Box<dyn Fn() -> Box<dyn Machine>>) -> Self {
         let topics = role.targets.iter();
         let targets = topics.flat_map(|&(topic, n)| (0..n).map(move |queue| Target { topic, queue }));
         let out = targets.map(|target| (target, Out::new())).collect();
         let reader = Reader::new(role.incarnation, role.upstream.clone(), ReaderState::default());
         Self {
             role,
-            machine,
+            machine: remake(),
+            remake,
             reader,
             started: false,
             first: None,
@@ -157,6 +168,9 @@ impl Reference {
             ended: false,
             states: BTreeMap::new(),
             gap: None,
+            running: None,
+            stuck: None,
+            rejected: BTreeSet::new(),
             effects: Effects::default(),
         }
     }
@@ -189,7 +203,7 @@ impl Reference {
 
     /// Goes on to `offset`.
     pub(crate) fn advance_to(&mut self, queue: &Queue, offset: u64) {
-        while self.offset < offset.min(queue.end()) && self.gap.is_none() {
+        while self.offset < offset.min(queue.end()) && !self.is_stuck() {
             self.advance(queue);
         }
     }
@@ -202,7 +216,7 @@ impl Reference {
                 out.items.len() as u64 >= n
                     && watermark.is_some_and(|has| has >= at_ms || out.items.len() as u64 > n)
             });
-            if reached || self.gap.is_some() {
+            if reached || self.is_stuck() {
                 return;
             }
             if self.offset < queue.end() {
@@ -213,6 +227,32 @@ impl Reference {
                 return;
             }
         }
+    }
+
+    fn is_stuck(&self) -> bool {
+        self.gap.is_some() || self.stuck.is_some()
+    }
+
+    /// A commit said that a record is rejected: whether the machine panics on it.
+    pub(crate) fn reject(&mut self, queue: &Queue, culprit: &Culprit) -> bool {
+        let Some(nth) = culprit.nth else { return false };
+        if self.rejected.contains(&(culprit.offset, nth)) {
+            return true;
+        }
+        if culprit.offset == self.offset && !self.is_stuck() {
+            self.advance(queue);
+        }
+        let panics = culprit.offset == self.offset && self.stuck == Some(Some(nth));
+        if panics {
+            self.stuck = None;
+            self.rejected.insert((self.offset, nth));
+        }
+        panics
+    }
+
+    /// Whether the machine panics there with no record at fault.
+    pub(crate) fn is_flawed_at(&self, offset: u64) -> bool {
+        self.offset == offset && self.stuck == Some(None)
     }
 
     /// A commit said that the source is idle at this place.
@@ -245,11 +285,28 @@ impl Reference {
         bug::without(|| {
             let at = self.offset as usize;
             let Some(message) = queue.messages.get(at) else { return };
-            match queue.frames.get(at) {
+            let before = (self.reader.state(), self.reader.duplicates, self.counters, self.idle, self.ended);
+            let lens: Vec<usize> = self.out.values().map(|out| out.items.len()).collect();
+            let took = catch_unwind(AssertUnwindSafe(|| match queue.frames.get(at) {
                 Some(Some(frame)) => self.take_frame(frame),
                 _ => self.take_raw(message),
+            }));
+            if took.is_err() {
+                // As it was in front of the message.
+                self.stuck = Some(self.running.take());
+                self.machine = (self.remake)();
+                let _ = self.machine.new_split(&self.rows, &rows_of(self.role.split));
+                let (state, duplicates, counters, idle, ended) = before;
+                self.reader = Reader::new(self.role.incarnation, self.role.upstream.clone(), state);
+                self.reader.duplicates = duplicates;
+                (self.counters, self.idle, self.ended) = (counters, idle, ended);
+                self.effects = Effects::default();
+                for (out, len) in self.out.values_mut().zip(lens) {
+                    out.items.truncate(len);
+                    out.watermarks.truncate(len + 1);
+                }
             }
-            if self.gap.is_none() {
+            if !self.is_stuck() {
                 self.offset += 1;
                 self.record();
             }
@@ -262,8 +319,19 @@ impl Reference {
         }
         let batch = RawBatch::stored(&message.body, 0, self.offset, message.stored_ms);
         self.counters.records_in += 1;
+        if self.passes_over(0) {
+            return;
+        }
+        self.running = Some(0);
         self.machine.feed(self.entry(), Batch::Raw { batch: &batch, from: 0, stop_on_reject: false });
+        self.running = None;
         self.gather();
+    }
+
+    fn passes_over(&mut self, nth: u32) -> bool {
+        let is_rejected = self.rejected.contains(&(self.offset, nth));
+        self.counters.dead_letter += u64::from(is_rejected);
+        is_rejected
     }
 
     fn take_frame(&mut self, frame: &Frame) {
@@ -273,12 +341,18 @@ impl Reference {
             return;
         }
         let entry = self.entry();
+        let mut records = 0;
         for step in accepted {
             match step {
                 Accepted::Watermark(at_ms) => self.machine.watermark(entry, at_ms),
                 Accepted::Record(bytes) => {
                     self.counters.records_in += 1;
-                    self.machine.feed(entry, Batch::Encoded(&[(UNTIMED, bytes)]));
+                    records += 1;
+                    if !self.passes_over(records - 1) {
+                        self.running = Some(records - 1);
+                        self.machine.feed(entry, Batch::Encoded(&[(UNTIMED, bytes)]));
+                        self.running = None;
+                    }
                 }
                 Accepted::AllIdle => {
                     self.gather();

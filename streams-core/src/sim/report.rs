@@ -41,6 +41,8 @@ pub struct Tally {
     pub commits: u64,
     /// Runs whose results were compared with those of one machine.
     pub compared: u64,
+    /// Owners that ran into a panic of the job's code.
+    pub panics: u64,
 }
 
 impl Tally {
@@ -53,6 +55,7 @@ impl Tally {
         self.duplicates += other.duplicates;
         self.commits += other.commits;
         self.compared += other.compared;
+        self.panics += other.panics;
     }
 }
 
@@ -87,11 +90,12 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Tally { steps, records, crashes, takeovers, zombies, duplicates, commits, compared } = self.tally;
+        let Tally { steps, records, crashes, takeovers, zombies, duplicates, commits, compared, panics } =
+            self.tally;
         write!(
             f,
             "{} seeds, {steps} steps, {records} records, {commits} commits, {crashes} crashes, {takeovers} takeovers, \
-             {zombies} zombies, {duplicates} duplicates dropped, {} losses noticed, {compared} compared with one \
+             {zombies} zombies, {panics} panics, {duplicates} duplicates dropped, {} losses noticed, {compared} compared with one \
              machine, 0 violations, {} steps/s",
             self.seeds,
             self.losses,

@@ -18,7 +18,7 @@ use super::store::{Rows, SplitRow, Transaction};
 use crate::protocol::frame::Frame;
 use crate::protocol::ids::{Incarnation, Split, Stage, Target, Token, Topic};
 use crate::protocol::snapshot::Snapshot;
-use crate::protocol::worker::{Action, CommitOutcome, Event, Failed, Role, RowsIn, Stop, Worker};
+use crate::protocol::worker::{Action, CommitOutcome, Culprit, Event, Failed, Role, RowsIn, Stop, Worker};
 use crate::store::backing::{Backing, Row};
 use crate::store::local::Marks;
 
@@ -171,6 +171,10 @@ pub(crate) struct World<'a> {
     pub(crate) lossy: bool,
     /// A worker noticed that.
     noticed: bool,
+    /// A worker ended because the job panics with no record at fault.
+    pub(crate) flawed: bool,
+    /// Where the job panicked, by what an instance knows of a split.
+    culprits: BTreeMap<(usize, usize), Culprit>,
     /// A token was undone.
     failed_over: bool,
     /// Some instances run other code than others.
@@ -224,6 +228,8 @@ impl<'a> World<'a> {
             doubtful: false,
             lossy: false,
             noticed: false,
+            flawed: false,
+            culprits: BTreeMap::new(),
             failed_over: false,
             upgraded: false,
             grown: false,
@@ -272,8 +278,9 @@ impl<'a> World<'a> {
         let mut role = self.role(split, original && source);
         // As a worker does.
         role.held |= source && role.idle_after_ms.is_some();
-        let machine = self.blueprint.machine(split.stage, &self.plan.shape.shuffle_queues);
-        self.references.push(Reference::new(role, machine));
+        let (blueprint, n_queues) = (self.blueprint.clone(), self.plan.shape.shuffle_queues.clone());
+        let machine = move || blueprint.machine(split.stage, &n_queues);
+        self.references.push(Reference::new(role, Box::new(machine)));
     }
 
     fn role(&self, split: Split, original: bool) -> Role {
@@ -311,6 +318,8 @@ impl<'a> World<'a> {
             most_waiting: self.plan.shape.most_waiting,
             most_uncommitted: self.plan.shape.most_uncommitted,
             most_behind: self.plan.shape.most_behind,
+            most_bytes: usize::MAX,
+            culprit: None,
         }
     }
 
@@ -324,7 +333,7 @@ impl<'a> World<'a> {
 
     /// Runs to the end.
     pub(crate) fn run(&mut self) -> Option<Violation> {
-        while self.violation.is_none() && !self.noticed {
+        while self.violation.is_none() && !self.noticed && !self.flawed {
             self.step += 1;
             self.tally.steps += 1;
             self.strike();
@@ -346,7 +355,7 @@ impl<'a> World<'a> {
                 }
             }
         }
-        if self.violation.is_none() && !self.lossy {
+        if self.violation.is_none() && !self.lossy && !self.flawed {
             self.finish();
         }
         self.violation.take()
@@ -389,6 +398,7 @@ impl<'a> World<'a> {
         });
         let mut role = self.role(place.split, place.original);
         role.fingerprint = self.fingerprint(split, instance);
+        role.culprit = self.culprits.get(&(instance, split)).cloned();
         let machine = self.blueprint.machine(place.split.stage, &self.plan.shape.shuffle_queues);
         let mut actions = std::mem::take(&mut self.actions);
         let slot = Slot {

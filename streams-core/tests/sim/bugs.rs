@@ -3,7 +3,7 @@
 use streams_core::plan::Job;
 use streams_core::sim::{Bug, Sim, Violation, sim};
 
-use crate::jobs::{ahead, bounded, late, so_far, traffic, two_shuffles, union_of_two};
+use crate::jobs::{ahead, bounded, few_flows, late, panics, so_far, traffic, two_shuffles, union_of_two};
 
 /// How many runs may pass before a bug is found.
 const MOST: u64 = 500;
@@ -18,13 +18,14 @@ fn each_planted_bug_is_found() {
     println!("{:>3} {:<22} {:>5} {:<14} found by", "no.", "bug", "seeds", "job");
     for bug in Bug::ALL {
         // The job whose shape the bug needs, and the first that finds it.
-        let searches: [(&str, &dyn Fn() -> Option<(u64, Violation)>); 6] = [
+        let searches: [(&str, &dyn Fn() -> Option<(u64, Violation)>); 7] = [
             ("traffic", &|| search(sim(traffic), bug)),
             ("two_shuffles", &|| search(sim(two_shuffles), bug)),
             ("union_of_two", &|| search(sim(union_of_two), bug)),
             ("late", &|| search(sim(late), bug)),
             ("bounded", &|| search(sim(bounded).records_of("flows", ahead), bug)),
             ("so_far", &|| search(sim(so_far), bug)),
+            ("panics", &|| search(sim(panics).records_of("flows", few_flows), bug)),
         ];
         let found =
             searches.iter().filter_map(|(job, search)| search().map(|(seed, found)| (seed, *job, found)));

@@ -174,3 +174,35 @@ pub(crate) fn join_with_a_table(flows: Stream<Flow>, limits: Stream<Flow>) -> St
         |f, limit| both(Some(f), limit),
     )
 }
+
+/// Panics as a closure does, without a word at the terminal.
+fn panic_at(what: &str) -> ! {
+    std::panic::resume_unwind(Box::new(what.to_owned()))
+}
+
+/// Code that panics on some records in front of the shuffle, and on some behind it.
+#[stream_job]
+pub(crate) fn panics(flows: Stream<Flow>) -> Stream<Total> {
+    flows
+        .map(|f| if f.out_flow == 3 { panic_at("three") } else { f })
+        .key_by(|f| f.host.clone())
+        .running(forever())
+        .aggregate(Total { host: key(), from: max(|f| f.at), total: sum(|f| f.out_flow), count: count() })
+        .map(|t| if t.count % 5 == 4 { panic_at("four") } else { t })
+}
+
+/// Code that panics on the result of a window.
+#[stream_job]
+pub(crate) fn panics_at_windows(flows: Stream<Flow>) -> Stream<Total> {
+    flows
+        .event_time(|f| f.at, out_of_order(secs(1)))
+        .key_by(|f| f.host.clone())
+        .window(tumbling(secs(2)))
+        .aggregate(Total { host: key(), from: window_start(), total: sum(|f| f.out_flow), count: count() })
+        .map(|t| if t.count == 3 { panic_at("a window of three") } else { t })
+}
+
+/// Records of it.
+pub(crate) fn few_flows(random: u64, at: i64) -> String {
+    format!(r#"{{"host":"h{}","out_flow":{},"at":{at}}}"#, random % 3, random / 16 % 12)
+}

@@ -2,7 +2,10 @@
 
 use streams_core::sim::sim;
 
-use crate::jobs::{ahead, bounded, for_ever, late, so_far, stateless, traffic, two_shuffles, union_of_two};
+use crate::jobs::{
+    ahead, bounded, few_flows, for_ever, late, panics, panics_at_windows, so_far, stateless, traffic,
+    two_shuffles, union_of_two,
+};
 use crate::{seeds, show};
 
 #[test]
@@ -43,4 +46,16 @@ fn two_sources() {
 #[test]
 fn late_records_are_an_output() {
     show("late", &sim(late).seeds(seeds()).run());
+}
+
+#[test]
+fn code_that_panics_on_records() {
+    let report = sim(panics).records_of("flows", few_flows).seeds(seeds()).run();
+    show("panics", &report);
+    assert!(report.tally.panics > report.seeds, "{report}");
+}
+
+#[test]
+fn code_that_panics_while_windows_fire() {
+    show("panics_at_windows", &sim(panics_at_windows).records_of("flows", few_flows).seeds(seeds()).run());
 }

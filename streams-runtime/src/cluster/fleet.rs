@@ -39,6 +39,7 @@ use crate::url::Place;
 mod group;
 mod hear;
 mod outages;
+mod panics;
 mod perform;
 
 use group::{Group, NO_SPLIT};
@@ -58,6 +59,8 @@ const SETTLE_MS: u64 = 2_000;
 const REPORT: Duration = Duration::from_secs(3);
 /// Items that may wait to be stored before a split stops reading.
 const MOST_WAITING: usize = 4_096;
+/// The longest record: a message of 4 MiB, which is what brokers take, less what it has beside its body.
+const MOST_BYTES: usize = 4 * 1024 * 1024 - 64 * 1024;
 /// Records after which a split commits unasked.
 const MOST_UNCOMMITTED: u64 = 1_000_000;
 
@@ -172,6 +175,7 @@ pub(super) struct Fleet {
     /// By output port.
     tags: Vec<Option<String>>,
     letters: Letters,
+    panics: panics::Panics,
     runs: BTreeMap<Split, Run>,
     lives: u64,
     /// What came of actions that were done at once.
@@ -210,6 +214,7 @@ impl Fleet {
         Ok(Self {
             fingerprint: fingerprint(&job, config)?,
             letters: Letters::open(config.on_bad, config.dead_letter.as_deref())?,
+            panics: panics::Panics::default(),
             checkpoint_interval: config.checkpoint_interval,
             with_state: config.state.is_some(),
             job,
@@ -260,7 +265,7 @@ impl Fleet {
             }
             if self.leaving && self.runs.is_empty() {
                 self.report_all().await;
-                return Ok(());
+                return self.panics.flaw.take().map_or(Ok(()), Err);
             }
             tokio::select! {
                 note = self.notes.recv() => {
@@ -281,10 +286,8 @@ impl Fleet {
                     tokio::spawn(async move { remote.refresh().await.is_ok() });
                 }
                 _ = signals.tick() => {
-                    if stop.is_set() && !self.leaving {
-                        self.leaving = true;
-                        let splits: Vec<Split> = self.runs.keys().copied().collect();
-                        splits.into_iter().try_for_each(|split| self.revoke(split))?;
+                    if stop.is_set() {
+                        self.leave()?;
                     }
                 }
             }
@@ -335,7 +338,9 @@ impl Fleet {
             last_checkpoint,
         };
         self.runs.insert(split, run);
-        self.perform_all(split, actions)
+        self.perform_all(split, actions)?;
+        // One that replaces another may come when all are to leave.
+        if self.leaving { self.revoke(split) } else { Ok(()) }
     }
 
     fn n_sources(&self) -> usize {
@@ -380,6 +385,8 @@ impl Fleet {
             most_waiting: MOST_WAITING,
             most_uncommitted: MOST_UNCOMMITTED,
             most_behind: MOST_BEHIND,
+            most_bytes: MOST_BYTES,
+            culprit: self.panics.culprits.get(&split).cloned(),
         }
     }
 
@@ -425,6 +432,11 @@ impl Fleet {
             Stop::Released => {
                 self.instance.stopped(split, &why, now_ms);
                 return Ok(());
+            }
+            Stop::Panicked(culprit) => return self.panicked(split, culprit.clone()),
+            Stop::Flawed(culprit) => {
+                self.instance.stopped(split, &why, now_ms);
+                return self.flawed(split, culprit);
             }
             Stop::Fenced if is_shared => {
                 note(&format!("{place}: another instance has taken it over"));

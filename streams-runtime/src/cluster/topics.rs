@@ -143,7 +143,7 @@ impl JobRow {
         for (port, url) in job.topology.sources().zip(&config.from) {
             let topic = topic_of(url);
             let queues = broker.queues(topic).await.map_err(|error| missing(error, port.name))?;
-            read.push(Queues::new(topic, queues.read));
+            read.push(usable(Queues::new(topic, queues.read), "read")?);
         }
         let n = cluster.shuffle_queues;
         for exchange in 0..stages.len() - read.len() {
@@ -172,7 +172,7 @@ impl JobRow {
                         broker.create_topic(topic, n, n).await.map_err(failed)?;
                     }
                     let queues = broker.queues(topic).await.map_err(failed)?;
-                    Some(Queues::new(topic, queues.write))
+                    Some(usable(Queues::new(topic, queues.write), "written")?)
                 }
                 _ => None,
             });
@@ -288,6 +288,18 @@ fn gone(known: &Queues, missing: &[String]) -> Result<(), Error> {
         "topic `{}` has lost its queues {}; bring the broker back, or begin anew with another --group and another --state directory",
         known.topic,
         missing.join(", ")
+    ))
+    .into())
+}
+
+/// A topic that may not be used has no queue.
+fn usable(queues: Queues, done: &str) -> Result<Queues, Error> {
+    if queues.len() > 0 {
+        return Ok(queues);
+    }
+    Err(ErrorKind::Broker(format!(
+        "topic `{}` has no queue that can be {done}; permit it: `mqadmin updateTopic -t {0} -p 6`",
+        queues.topic
     ))
     .into())
 }

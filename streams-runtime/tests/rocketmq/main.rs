@@ -9,6 +9,7 @@
 )]
 
 mod connecting;
+mod faults;
 mod groups;
 mod jobs;
 mod members;

@@ -31,6 +31,16 @@ impl Ours {
         assert!(output.status.success(), "scripts/rocketmq {verb}: {}", output.status);
         String::from_utf8(output.stdout).unwrap()
     }
+
+    /// Sends the broker a signal.
+    pub(crate) fn signal(&self, signal: &str) {
+        let cache = std::env::var("XDG_CACHE_HOME").map(std::path::PathBuf::from);
+        let cache =
+            cache.unwrap_or_else(|_| std::path::Path::new(&std::env::var("HOME").unwrap()).join(".cache"));
+        let file = cache.join(format!("streams-rocketmq/run-{}/broker.pid", self.port));
+        let pid = std::fs::read_to_string(file).unwrap();
+        assert!(Command::new("kill").args([signal, pid.trim()]).status().unwrap().success());
+    }
 }
 
 impl Drop for Ours {

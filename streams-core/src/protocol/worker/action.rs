@@ -1,5 +1,6 @@
 //! What a worker asks for.
 
+use super::Culprit;
 use crate::effects::Reject;
 use crate::protocol::frame::Frame;
 use crate::protocol::ids::{Target, Token};
@@ -134,6 +135,11 @@ pub enum Stop {
         /// The queue's end.
         max: u64,
     },
+    /// The job's code panicked; the split is to be taken again by a worker that is told so.
+    Panicked(Culprit),
+    /// The job's code panics at this place with no record at fault; in front of it everything is committed and the
+    /// split is clean, so that corrected code can take it.
+    Flawed(Culprit),
     /// State or a message cannot be read.
     Broken(String),
 }

@@ -52,7 +52,7 @@ impl Worker {
 
     /// Whether it hands the split over now: it goes on until it has come as far as any owner before it.
     pub(super) fn is_leaving(&self) -> bool {
-        self.revoked && self.tails.is_empty() && self.has_caught_up()
+        self.is_at_end() || (self.revoked && self.tails.is_empty() && self.has_caught_up())
     }
 
     /// What an owner sends is a function of what it has read, and none before this one can have read further than
@@ -113,6 +113,7 @@ impl Worker {
             ended: self.ended,
             clean,
             counters: self.counters(),
+            rejected: self.rejected(),
         });
         // Order: what is written here first is either promoted or discarded at the next start; the other way
         // round the copy would miss a commit (rule 16).
@@ -175,11 +176,11 @@ impl Worker {
             return self.start(actions);
         }
         actions.push(Action::Report { offset: self.offset });
-        if self.revoked && done.clean {
+        if (self.revoked || self.panics.end.is_some()) && done.clean {
             if self.rows_are_busy() {
                 self.released = true;
             } else {
-                self.stop(Stop::Released, actions);
+                self.leave(actions);
             }
         }
     }

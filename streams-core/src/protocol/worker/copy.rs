@@ -131,7 +131,7 @@ impl Worker {
                 if busy == Busy::Preparing {
                     self.ask_commit(actions);
                 } else if self.released {
-                    self.stop(Stop::Released, actions);
+                    self.leave(actions);
                 }
             }
             (phase, done) => {

@@ -3,11 +3,12 @@
 use super::{Action, Committed, Message, Phase, Poll, Rejected, Stop, Worker, copy};
 use crate::batch::{Batch, RawBatch};
 use crate::bug::{Bug, planted};
-use crate::effects::{Origin, OutputBatch, Run};
+use crate::effects::{Origin, OutputBatch, Reject, Run};
 use crate::key;
 use crate::protocol::frame::{Frame, Item};
 use crate::protocol::ids::{Stage, Target, Topic};
 use crate::protocol::reader::Accepted;
+use crate::protocol::sender::Sender;
 use crate::time::UNTIMED;
 
 impl Worker {
@@ -26,7 +27,7 @@ impl Worker {
         if self.revoked && poll.fresh && !is_early {
             self.goal.get_or_insert(poll.max);
         }
-        if let Err(stop) = self.feed_all(&poll, now_ms) {
+        if let Err(stop) = self.feed_guarded(&poll, now_ms) {
             return self.stop(stop, actions);
         }
         // What is in no commit is in memory alone, so memory asks for one (rule 16).
@@ -37,8 +38,11 @@ impl Worker {
         }
     }
 
-    fn feed_all(&mut self, poll: &Poll<'_>, now_ms: u64) -> Result<(), Stop> {
+    pub(super) fn feed_all(&mut self, poll: &Poll<'_>, now_ms: u64) -> Result<(), Stop> {
         for message in poll.messages {
+            if self.stands_in_front() {
+                return Ok(());
+            }
             if self.is_source() {
                 self.feed_raw(message)?;
             } else {
@@ -46,6 +50,9 @@ impl Worker {
             }
             self.offset += 1;
             self.last_id = Some(message.id);
+        }
+        if self.stands_in_front() {
+            return Ok(());
         }
         if self.is_source() {
             self.rest(poll, now_ms)?;
@@ -77,11 +84,17 @@ impl Worker {
         };
         let batch = RawBatch::stored(&message.body, 0, self.offset, stored_ms);
         self.count_in();
+        if self.is_rejected(Some(0)) {
+            self.pass_over(0, &message.body);
+            return Ok(());
+        }
+        self.panics.running = Some(0);
         self.machine.feed(self.entry(), Batch::Raw { batch: &batch, from: 0, stop_on_reject: false });
+        self.panics.running = None;
         let told = self.rejects.len();
         self.gather()?;
         for rejected in self.rejects.iter_mut().skip(told) {
-            if rejected.reject.origin != Origin::None {
+            if rejected.raw.is_none() {
                 rejected.raw = Some(message.body.clone());
             }
         }
@@ -100,6 +113,7 @@ impl Worker {
         let mut accepted = Vec::new();
         self.reader.read(&frame, &mut accepted).map_err(Stop::Gap)?;
         let entry = self.entry();
+        let mut nth = 0..;
         for step in accepted {
             match step {
                 Accepted::Watermark(at_ms) if planted(Bug::WatermarkPerBatch) => {
@@ -108,8 +122,13 @@ impl Worker {
                 Accepted::Watermark(at_ms) => self.machine.watermark(entry, at_ms),
                 Accepted::Record(bytes) => {
                     self.count_in();
-                    // The watermark stands in front of it, as a step of its own.
-                    self.machine.feed(entry, Batch::Encoded(&[(UNTIMED, bytes)]));
+                    self.panics.running = nth.next();
+                    match self.panics.running.filter(|_| self.is_rejected(self.panics.running)) {
+                        Some(nth) => self.pass_over(nth, bytes),
+                        // The watermark stands in front of it, as a step of its own.
+                        None => drop(self.machine.feed(entry, Batch::Encoded(&[(UNTIMED, bytes)]))),
+                    }
+                    self.panics.running = None;
                 }
                 Accepted::AllIdle => {
                     self.gather()?;
@@ -210,13 +229,15 @@ impl Worker {
         } else {
             target
         };
-        let Some(sender) = self.senders.get_mut(&target) else { return };
         for record in run.records() {
-            self.counters.records_out += 1;
-            sender.push(Item::Data(record.to_vec()), held);
+            if let Some(sender) = self.sender(target, "key_by", record.len()) {
+                sender.push(Item::Data(record.to_vec()), held);
+            }
         }
         run.bytes.clear();
-        sender.watermark(run.watermark_ms, held);
+        if let Some(sender) = self.senders.get_mut(&target) {
+            sender.watermark(run.watermark_ms, held);
+        }
     }
 
     /// Results of an output port go to the queue that their key belongs to; without a key to the one that belongs
@@ -238,10 +259,25 @@ impl Worker {
         for (address, bytes) in batch.addressed() {
             let by_key = |hash| u16::try_from(key::place(hash, n_queues.into())).unwrap_or(u16::MAX);
             let queue = address.hash.map_or(self.role.split.queue % n_queues, by_key);
-            let Some(sender) = self.senders.get_mut(&Target { topic, queue }) else { continue };
-            self.counters.records_out += 1;
-            sender.push(Item::result(address.key_len, bytes), self.role.held);
+            let held = self.role.held;
+            if let Some(sender) = self.sender(Target { topic, queue }, "output", bytes.len()) {
+                sender.push(Item::result(address.key_len, bytes), held);
+            }
         }
+    }
+
+    /// The sender for one more record of this length; none, but a dead letter, where no message can hold it.
+    fn sender(&mut self, target: Target, operator: &'static str, len: usize) -> Option<&mut Sender> {
+        let most = self.role.most_bytes;
+        if len > most {
+            let error = format!("what was made of it has {len} bytes, and a message holds at most {most}");
+            let reject = Reject { origin: Origin::None, operator, error, value: None, key: None };
+            self.counters.dead_letter += 1;
+            self.rejects.push(Rejected { offset: self.offset, reject, raw: None });
+            return None;
+        }
+        self.counters.records_out += 1;
+        self.senders.get_mut(&target)
     }
 
     pub(super) fn send_all(&mut self, actions: &mut Vec<Action>) {

@@ -53,6 +53,9 @@ impl Worker {
             self.counters = snapshot.counters;
         }
         self.undisturbed = snapshot.clean && self.role.rows_in == RowsIn::Local;
+        // Behind a clean end nothing has been made of what was rejected there, and other code may think otherwise.
+        self.panics.rejected = if snapshot.clean { Vec::new() } else { snapshot.rejected };
+        self.panics.ahead = self.role.culprit.clone();
         self.idle = snapshot.idle;
         self.ended = snapshot.ended;
         self.reader = Reader::new(self.role.incarnation, self.role.upstream.clone(), snapshot.reader);

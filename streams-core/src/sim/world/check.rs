@@ -4,7 +4,7 @@ use super::{Action, Snapshot, Transaction, World};
 use crate::protocol::frame::{Frame, Item};
 use crate::protocol::ids::{Target, Token, Topic};
 use crate::protocol::sender::SenderState;
-use crate::protocol::worker::rows_of;
+use crate::protocol::worker::{Culprit, rows_of};
 use crate::sim::reference::State;
 use crate::store::local::CommitId;
 
@@ -116,6 +116,11 @@ impl World<'_> {
             reference.start(snapshot.offset);
         }
         reference.advance_to(queue, snapshot.offset);
+        for culprit in snapshot.rejected.iter().filter(|culprit| culprit.offset == snapshot.offset) {
+            if !reference.reject(queue, culprit) {
+                return self.fail("I3", format!("{who:?} rejects {culprit:?}, which does not panic"));
+            }
+        }
         if reference.gap.is_some_and(|gap| gap < snapshot.offset) {
             return self.fail("I3", format!("{who:?} read on behind a gap"));
         }
@@ -150,6 +155,22 @@ impl World<'_> {
             if let Some(text) = self.lacks(who, *target, state, held) {
                 return self.fail("I6", text);
             }
+        }
+    }
+
+    /// A worker ended in front of a panic that is no record's fault: the split is clean, and the reference panics
+    /// there too.
+    pub(super) fn check_flawed(&mut self, split: usize, culprit: &Culprit) {
+        self.flawed = true;
+        let who = self.place_of(split).split;
+        let row = self.rows.get(split);
+        let snapshot = row.and_then(|row| Snapshot::decode(row.snapshot.as_deref()?).ok());
+        let is_clean = snapshot.is_some_and(|snapshot| snapshot.clean && snapshot.offset == culprit.offset);
+        let Some(reference) = self.references.get_mut(split) else { return };
+        let place = self.splits.get(split).map_or(0, |split| split.place);
+        reference.advance_to(self.log.queue(place), u64::MAX);
+        if !is_clean || !reference.is_flawed_at(culprit.offset) {
+            self.fail("I15", format!("{who:?} ended at {culprit:?}, clean: {is_clean}"));
         }
     }
 

@@ -108,6 +108,7 @@ impl World<'_> {
             self.early.remove(worker);
         }
         self.answers.retain(|(worker, _)| !dead.contains(worker));
+        self.culprits.retain(|(of, _), _| *of != instance);
         let ops = std::mem::take(&mut self.ops);
         for op in ops {
             if !dead.contains(&op.worker) {

@@ -131,6 +131,7 @@ impl World<'_> {
             self.answers.retain(|(other, _)| *other != worker);
         }
         self.note(4, u64::from(worker), || format!("w{worker} stops: {why:?}"));
+        let instance = slot.as_ref().map_or(0, |slot| slot.instance);
         let owns = slot.is_some_and(|slot| {
             slot.token.is_some() && self.rows.get(split).is_some_and(|row| row.token() == slot.token)
         });
@@ -161,6 +162,12 @@ impl World<'_> {
             // Somebody with the code of the last owner has to take it.
             Stop::Unclean if self.upgraded => {}
             Stop::Unclean => self.fail("I15", format!("w{worker}: the split is not clean")),
+            // The same instance knows it when it takes the split again.
+            Stop::Panicked(culprit) => {
+                self.tally.panics += 1;
+                self.culprits.insert((instance, split), culprit.clone());
+            }
+            Stop::Flawed(culprit) => self.check_flawed(split, culprit),
             Stop::Broken(text) => self.fail("I4", format!("w{worker}: {text}")),
         }
     }
