@@ -21,10 +21,24 @@ pub(crate) struct Counters {
     /// Bad records passed over by `--on-bad skip`.
     #[serde(default)]
     pub(crate) skipped: u64,
+    /// Results of other jobs that came a second time.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) duplicates: u64,
+    /// Messages without a tag that was asked for.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) filtered: u64,
+    /// Results of other jobs that are missing between others.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) missing: u64,
     /// Snapshots committed behind the first one, which every job commits before its first record.
     pub(crate) checkpoints: u64,
     /// Time spent running.
     pub(crate) elapsed_ms: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "it is what serde calls")]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 /// How a run came to its end.
@@ -72,11 +86,15 @@ impl Report {
             grouped(c.late),
             counted(c.dead_letter, "dead letter"),
         );
-        if c.repeated > 0 {
-            text.push_str(&format!(", {} repeated", grouped(c.repeated)));
-        }
-        if c.skipped > 0 {
-            text.push_str(&format!(", {} skipped", grouped(c.skipped)));
+        let more = [
+            (c.skipped, "skipped"),
+            (c.repeated, "repeated"),
+            (c.duplicates, "duplicates"),
+            (c.filtered, "filtered"),
+            (c.missing, "missing"),
+        ];
+        for (n, word) in more.into_iter().filter(|(n, _)| *n > 0) {
+            text.push_str(&format!(", {} {word}", grouped(n)));
         }
         if c.checkpoints > 0 {
             text.push_str(&format!(", {}", counted(c.checkpoints, "checkpoint")));

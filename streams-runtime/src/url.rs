@@ -1,5 +1,5 @@
 //! The addresses of inputs and outputs: `file:PATH[?format=json|csv|lines]`, `stdin:`, `print:`,
-//! `topic:NAME[?format=json|lines]`, and `&tag=A` on the way out, `mysql://USER@HOST/DATABASE?table=NAME`.
+//! `topic:NAME[?format=json|lines&tags=A||B]`, and `&tag=A` on the way out, `mysql://USER@HOST/DATABASE?table=NAME`.
 //!
 //! Reads and checks the text only; whether a file is there is asked by [`crate::cli`].
 
@@ -76,7 +76,8 @@ impl Url {
         self.format
     }
 
-    /// The one that messages get on the way out.
+    /// The tags that messages are chosen by on the way in, all where there are none; the one that they get on the
+    /// way out.
     #[cfg_attr(not(any(feature = "rocketmq", test)), expect(dead_code, reason = "only messages have tags"))]
     pub(crate) fn tags(&self) -> &[String] {
         &self.tags
@@ -171,12 +172,21 @@ impl Options {
         match (key, topic) {
             ("format", _) => self.format = Some(format_named(value)?),
             ("tag", Some(Direction::To)) => self.tags = vec![tag(value)?],
-            ("tag", Some(Direction::From)) => return Err(format!("`{option}` is for outputs")),
-            ("tag", None) => return Err(format!("`{option}`: only messages of a topic have tags")),
+            ("tags", Some(Direction::From)) => {
+                self.tags = value.split("||").map(tag).collect::<Result<_, _>>()?
+            }
+            ("tag", Some(Direction::From)) => {
+                return Err(format!("`{option}` is for outputs; an input takes `?tags={value}`"));
+            }
+            ("tags", Some(Direction::To)) => {
+                return Err(format!("`{option}` is for inputs; an output takes one tag, `?tag=NAME`"));
+            }
+            ("tag" | "tags", None) => return Err(format!("`{option}`: only messages of a topic have tags")),
             _ => {
                 let more = match topic {
+                    Some(Direction::From) => " and `?tags=A||B`",
                     Some(Direction::To) => " and `?tag=NAME`",
-                    _ => "",
+                    None => "",
                 };
                 return Err(format!(
                     "unknown option `{key}` in `?{query}`; there is `?format=json|csv|lines`{more}"
@@ -295,12 +305,19 @@ mod tests {
     #[test]
     fn tags() {
         let tags = |text, direction| Url::parse(text, direction).map(|url| url.tags().to_vec());
+        assert_eq!(tags("topic:t?tags=a||b", Direction::From), Ok(vec!["a".to_owned(), "b".to_owned()]));
         assert_eq!(tags("topic:t?format=json&tag=a", Direction::To), Ok(vec!["a".to_owned()]));
-        check("topic:t?tag=a", Direction::From, "`tag=a` is for outputs");
+        check("topic:t?tags=a&format=lines", Direction::From, r#"Topic("t") Some(Lines)"#);
+        check("topic:t?tag=a", Direction::From, "`tag=a` is for outputs; an input takes `?tags=a`");
+        check(
+            "topic:t?tags=a||b",
+            Direction::To,
+            "`tags=a||b` is for inputs; an output takes one tag, `?tag=NAME`",
+        );
         check("file:a?tag=b", Direction::To, "`tag=b`: only messages of a topic have tags");
         check(
-            "topic:t?tag=a|b",
-            Direction::To,
+            "topic:t?tags=a|b",
+            Direction::From,
             "`a|b` is no tag; a tag is a word without white space and `|`",
         );
         check(

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::ids::{Target, Token};
 use super::reader::ReaderState;
 use super::sender::SenderState;
-use super::worker::Culprit;
+use super::worker::{Culprit, Seen};
 use crate::codec;
 use crate::error::CodecError;
 
@@ -31,6 +31,9 @@ pub struct Snapshot {
     /// Records from the offset on that are rejected, since the job's code panics on them.
     #[serde(default)]
     pub rejected: Vec<Culprit>,
+    /// Results of other jobs that have been read.
+    #[serde(default)]
+    pub seen: Seen,
     /// What has been counted since the job began.
     pub counters: Counters,
 }
@@ -46,11 +49,17 @@ pub struct Counters {
     pub late: u64,
     /// Records that failed.
     pub dead_letter: u64,
-    /// Items that had been seen before.
+    /// Items, and results of other jobs, that had been seen before.
     pub duplicates: u64,
     /// Records that `distinct_within` held back.
     #[serde(default)]
     pub repeated: u64,
+    /// Messages of a source that were not asked for.
+    #[serde(default)]
+    pub filtered: u64,
+    /// Results of other jobs that are missing between others.
+    #[serde(default)]
+    pub missing: u64,
 }
 
 impl Snapshot {

@@ -24,6 +24,7 @@ mod commit;
 mod copy;
 mod event;
 mod panics;
+mod results;
 mod run;
 mod take;
 
@@ -31,6 +32,7 @@ pub use action::{Action, Committed, Local, Rejected, Stop};
 pub use commit::CommitOutcome;
 pub use event::{Event, Failed, LocalDone, Message, Poll};
 pub use panics::{Culprit, panic_text};
+pub use results::{ResultOf, Seen};
 
 /// The prefix of a split's operator rows, in its row of the remote store as in the local one.
 #[must_use]
@@ -142,6 +144,8 @@ pub struct Worker {
     /// Where the last commit stands.
     committed_offset: u64,
     wants_checkpoint: bool,
+    /// Results of other jobs that have been read.
+    seen: Seen,
     /// Panics of the job's code.
     panics: panics::Panics,
     /// Records that failed and have not been told yet.
@@ -206,6 +210,7 @@ impl Worker {
             uncommitted: 0,
             committed_offset: 0,
             wants_checkpoint: false,
+            seen: Seen::default(),
             panics: panics::Panics::default(),
             rejects: Vec::new(),
             revoked: false,

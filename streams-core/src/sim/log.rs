@@ -94,7 +94,7 @@ impl Log {
         queue.n_messages += 1;
         let id = (place as u64) << 32 | queue.n_messages;
         queue.content = xxh3_64_with_seed(&body, queue.content);
-        queue.messages.push(Message { id, stored_ms, body });
+        queue.messages.push(Message { id, stored_ms, body, result_of: None, is_unwanted: false });
         queue.frames.push(frame);
         queue.end() - 1
     }

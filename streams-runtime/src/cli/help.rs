@@ -59,7 +59,11 @@ fn ports(out: &mut String, topology: &Topology) {
         "a file, read to its end; with --state, a last line without a line end is left for a later run unless it is a whole JSON value",
     );
     entry(out, "  stdin:", "standard input");
-    entry(out, "  topic:NAME", "a topic of Apache RocketMQ, with --namesrv");
+    entry(
+        out,
+        "  topic:NAME",
+        "a topic of Apache RocketMQ, with --namesrv; ?tags=A||B for messages with these tags",
+    );
     line(out, "");
     section(out, "Outputs");
     let outputs: Vec<&Node> = topology.sinks().collect();

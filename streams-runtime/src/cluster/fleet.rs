@@ -174,6 +174,8 @@ pub(super) struct Fleet {
     printers: Vec<Option<Writer>>,
     /// By output port.
     tags: Vec<Option<String>>,
+    /// By input port: the tags of messages that are asked for.
+    wanted: Vec<Vec<String>>,
     letters: Letters,
     panics: panics::Panics,
     runs: BTreeMap<Split, Run>,
@@ -233,6 +235,7 @@ impl Fleet {
             cluster: cluster.clone(),
             printers,
             tags: config.to.iter().map(|url| url.tags().first().cloned()).collect(),
+            wanted: config.from.iter().map(|url| url.tags().to_vec()).collect(),
             runs: BTreeMap::new(),
             lives: 0,
             ready: VecDeque::new(),
@@ -521,6 +524,9 @@ impl Fleet {
             let plan = self.stages.get(usize::from(split.stage.0));
             if plan.is_some_and(|plan| plan.upstream.is_empty()) {
                 counters.records_in += snapshot.counters.records_in;
+                counters.duplicates += snapshot.counters.duplicates;
+                counters.filtered += snapshot.counters.filtered;
+                counters.missing += snapshot.counters.missing;
             }
             if plan.is_some_and(|plan| plan.topics.iter().all(|topic| matches!(topic, Topic::Output(_)))) {
                 counters.records_out += snapshot.counters.records_out;

@@ -37,6 +37,8 @@ pub(super) struct Source {
     pub(super) topic: String,
     pub(super) queue: QueueId,
     pub(super) is_shuffle: bool,
+    /// Messages with one of these are asked for; all where there are none.
+    pub(super) tags: Vec<String>,
 }
 
 /// How long to wait behind so many failures in a row; spread, so that workers do not come together.
@@ -78,7 +80,7 @@ pub(super) async fn poll(
     known: Option<(u64, u64)>,
     waits: bool,
 ) -> Result<Polled, Error> {
-    let Source { topic, queue, is_shuffle } = source;
+    let Source { topic, queue, is_shuffle, tags } = source;
     let before = match known {
         Some((behind, id)) if behind == offset => Some(id),
         _ => before(broker, source, offset).await?,
@@ -99,6 +101,9 @@ pub(super) async fn poll(
                 });
             }
             let messages = pulled.messages.into_iter().map(|message| Message {
+                result_of: message::result_of(&message),
+                // Here and not at the broker, which chooses by a hash of the tag, and says nothing of the others.
+                is_unwanted: !tags.is_empty() && !tags.iter().any(|tag| message.tags.as_ref() == Some(tag)),
                 id: message.id,
                 stored_ms: message.stored_ms,
                 body: message.body.to_vec(),

@@ -4,7 +4,8 @@
 use bytes::Bytes;
 use streams_core::error::CodecError;
 use streams_core::protocol::frame::{Frame, Item, result};
-use streams_core::protocol::ids::{Incarnation, Split};
+use streams_core::protocol::ids::{Incarnation, Split, Stage};
+use streams_core::protocol::worker::ResultOf;
 
 use crate::rocketmq::{Outgoing, PulledMessage};
 
@@ -62,6 +63,17 @@ pub(super) fn number(message: &PulledMessage, incarnation: Incarnation, sender: 
     property(NUMBER).filter(|_| own)?.parse().ok()
 }
 
+/// Whose result a message is, whatever job has put it there.
+pub(super) fn result_of(message: &PulledMessage) -> Option<ResultOf> {
+    let property = |name: &str| message.properties.get(name).map(String::as_str);
+    let (stage, queue) = property(SPLIT)?.split_once('-')?;
+    Some(ResultOf {
+        job: u64::from_str_radix(property(JOB)?, 16).ok()?,
+        split: Split { stage: Stage(stage.parse().ok()?), queue: queue.parse().ok()? },
+        number: property(NUMBER)?.parse().ok()?,
+    })
+}
+
 /// The last number that `sender` has put into a shuffle with this message.
 pub(super) fn last_of(message: &PulledMessage, incarnation: Incarnation, sender: Split) -> Option<u64> {
     let frame = Frame::decode(&message.body).ok()?;
@@ -75,8 +87,6 @@ fn name(split: Split) -> String {
 
 #[cfg(test)]
 mod tests {
-    use streams_core::protocol::ids::Stage;
-
     use super::*;
 
     #[test]

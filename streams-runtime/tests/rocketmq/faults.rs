@@ -1,9 +1,10 @@
 //! What users, brokers and administrators do wrong: a clear word or a dead letter, and nothing lost.
 
+use std::io::Read as _;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::jobs::{Fleet, all, end, refused};
+use super::jobs::{Fleet, Job, all, end, refused};
 use super::outage::Ours;
 use super::{eventually, namesrv, plain, store};
 use crate::program::flows;
@@ -46,17 +47,18 @@ async fn a_record_on_which_the_code_panics_is_a_dead_letter() {
 async fn code_that_panics_on_a_window_leaves_everything_clean() {
     let fleet = Fleet::new("strict", 2).await;
     let text = flows(2_000, 5);
-    let job = fleet.command("").stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut command = fleet.command("--limit 1000000");
+    let mut job = Job(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
     fleet.put(&text.lines().collect::<Vec<_>>()).await;
     fleet.wait_for(10).await;
     fleet.put(&[r#"{"host":"panic","out_flow":1,"at":8000000000000}"#]).await;
     fleet.close().await;
-    let ended = job.wait_with_output().unwrap();
-    let said = String::from_utf8(ended.stderr).unwrap();
-    assert_eq!(ended.status.code(), Some(1), "{said}");
+    let mut said = String::new();
+    job.0.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(job.0.wait().unwrap().code(), Some(1), "{said}");
     assert!(said.contains("asked to panic") && said.contains("the queues are left clean"), "{said}");
     // Other settings are other code: it may go on from there, and comes to the same place.
-    let said = refused(fleet.command("--limit 1000000"));
+    let said = refused(fleet.command("--limit 2000000"));
     assert!(said.contains("asked to panic") && said.contains("the queues are left clean"), "{said}");
     assert!(!said.contains("other code"), "{said}");
     // Nothing has a gap or stands there in another order.
@@ -107,10 +109,10 @@ async fn a_broker_that_stands_still_is_waited_for() {
     let mut stderr = child.stderr.take().unwrap();
     let said = std::thread::spawn(move || {
         let mut said = String::new();
-        std::io::Read::read_to_string(&mut stderr, &mut said).unwrap();
+        stderr.read_to_string(&mut said).unwrap();
         said
     });
-    let job = super::jobs::Job(child);
+    let job = Job(child);
     fleet.put(first).await;
     fleet.wait_for(1).await;
     ours.signal("-STOP");

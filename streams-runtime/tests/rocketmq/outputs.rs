@@ -6,6 +6,7 @@ use std::process::Stdio;
 use super::jobs::{Fleet, Job, all, end};
 use super::{eventually, plain, store};
 use crate::program::flows;
+use streams_runtime::rocketmq::Outgoing;
 
 /// Starts the job with an output that says more than its topic.
 fn start(fleet: &Fleet, options: &str) -> Job {
@@ -55,4 +56,37 @@ async fn a_text_with_a_line_break_is_one_message() {
     let found = all(&fleet.broker, &fleet.output, &id).await;
     let found: Vec<_> = found.iter().map(|it| std::str::from_utf8(&it.body).unwrap()).collect();
     assert_eq!(found, texts);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn results_of_another_job_count_once_and_tags_are_chosen() {
+    let mut fleet = Fleet::new("echo", 1).await;
+    let queue = fleet.broker.queues(&fleet.input).await.unwrap().write[0].clone();
+    let result = |number: u64, tag: &str| Outgoing {
+        body: format!("{number}{tag}").into(),
+        tags: Some(tag.to_owned()),
+        properties: [("streams-job", "00000000000000aa"), ("streams-split", "1-0")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into_iter()
+            .chain([("streams-number".to_owned(), number.to_string())])
+            .collect(),
+        ..Outgoing::default()
+    };
+    let numbers = [(4, "a"), (5, "b"), (5, "b"), (6, "a"), (4, "a"), (9, "c"), (10, "d")];
+    let messages: Vec<_> = numbers.iter().map(|(number, tag)| result(*number, tag)).collect();
+    store(&fleet.broker, &fleet.input, &queue, &messages).await;
+    store(&fleet.broker, &fleet.input, &queue, &[plain("no tag")]).await;
+    let input = std::mem::take(&mut fleet.input);
+    fleet.input = format!("{input}?tags=a||b||d");
+    let job = fleet.start_with("--report report.json --dead-letter file:letters");
+    eventually("four results", async || fleet.stored().await, |n| *n >= 4).await;
+    assert_eq!(end(job, "-TERM"), Some(0));
+    let queue = fleet.broker.queues(&fleet.output).await.unwrap().read[0].clone();
+    let found = all(&fleet.broker, &fleet.output, &queue).await;
+    let found: Vec<_> = found.iter().map(|it| std::str::from_utf8(&it.body).unwrap()).collect();
+    assert_eq!(found, [r#""4a""#, r#""5b""#, r#""6a""#, r#""10d""#]);
+    let report = fleet.place.report("report.json");
+    let counts = ["records_in", "repeated", "filtered", "missing"].map(|name| report[name].as_u64());
+    assert_eq!(counts, [4, 2, 2, 2].map(Some), "{report}");
+    assert!(fleet.place.read("letters").contains("2 results in front of number 9 of split 1-0"));
 }

@@ -114,6 +114,7 @@ impl Worker {
             clean,
             counters: self.counters(),
             rejected: self.rejected(),
+            seen: self.seen.clone(),
         });
         // Order: what is written here first is either promoted or discarded at the next start; the other way
         // round the copy would miss a commit (rule 16).

@@ -1,8 +1,8 @@
 //! What a worker is told.
 
-use super::CommitOutcome;
 #[cfg(doc)]
 use super::{Action, Local};
+use super::{CommitOutcome, ResultOf};
 use crate::protocol::ids::{Target, Token};
 use crate::protocol::snapshot::Snapshot;
 use crate::store::Store;
@@ -139,6 +139,10 @@ pub struct Message {
     pub stored_ms: i64,
     /// Its bytes.
     pub body: Vec<u8>,
+    /// Of a source: whose result it is, where another job has numbered it.
+    pub result_of: Option<ResultOf>,
+    /// Of a source: whether it is none of those that were asked for.
+    pub is_unwanted: bool,
 }
 
 /// What a step of the local copy gave.

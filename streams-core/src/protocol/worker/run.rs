@@ -1,6 +1,7 @@
 //! Running: messages into the machine, results into the senders.
 
-use super::{Action, Committed, Message, Phase, Poll, Rejected, Stop, Worker, copy};
+use super::results::Turn;
+use super::{Action, Committed, Message, Phase, Poll, Rejected, ResultOf, Stop, Worker, copy};
 use crate::batch::{Batch, RawBatch};
 use crate::bug::{Bug, planted};
 use crate::effects::{Origin, OutputBatch, Reject, Run};
@@ -74,6 +75,9 @@ impl Worker {
 
     /// A message of a source topic is one record.
     fn feed_raw(&mut self, message: &Message) -> Result<(), Stop> {
+        if !self.is_for_the_job(message) {
+            return Ok(());
+        }
         if std::mem::take(&mut self.idle) {
             self.tell(&Item::Active, false);
         }
@@ -99,6 +103,30 @@ impl Worker {
             }
         }
         Ok(())
+    }
+
+    /// Whether a message of a source is a record: one that was asked for, and that was not there before.
+    fn is_for_the_job(&mut self, message: &Message) -> bool {
+        match message.result_of.map(|result| (result, self.seen.take(result, self.offset))) {
+            Some((_, Turn::Repeated)) => {
+                self.counters.duplicates += 1;
+                return false;
+            }
+            Some((result, Turn::New(missing @ 1..))) => {
+                self.counters.missing += missing;
+                let (ResultOf { job, split, number }, stage) = (result, result.split.stage.0);
+                let error = format!(
+                    "{missing} results in front of number {number} of split {stage}-{} of job {job:016x} are not in the queue: they were lost before they were read",
+                    split.queue
+                );
+                let reject =
+                    Reject { origin: Origin::None, operator: "source", error, value: None, key: None };
+                self.rejects.push(Rejected { offset: self.offset, reject, raw: None });
+            }
+            Some((_, Turn::New(0))) | None => {}
+        }
+        self.counters.filtered += u64::from(message.is_unwanted);
+        !message.is_unwanted
     }
 
     fn count_in(&mut self) {

@@ -56,6 +56,7 @@ impl Worker {
         // Behind a clean end nothing has been made of what was rejected there, and other code may think otherwise.
         self.panics.rejected = if snapshot.clean { Vec::new() } else { snapshot.rejected };
         self.panics.ahead = self.role.culprit.clone();
+        self.seen = snapshot.seen;
         self.idle = snapshot.idle;
         self.ended = snapshot.ended;
         self.reader = Reader::new(self.role.incarnation, self.role.upstream.clone(), snapshot.reader);

@@ -163,7 +163,8 @@ impl Fleet {
     fn source(&self, split: Split) -> Option<Source> {
         let (topic, queue) = self.row.source(split)?;
         let is_shuffle = self.stages.get(usize::from(split.stage.0)).is_some_and(|s| !s.upstream.is_empty());
-        Some(Source { topic: topic.to_owned(), queue, is_shuffle })
+        let tags = self.wanted.get(usize::from(split.stage.0)).cloned().unwrap_or_default();
+        Some(Source { topic: topic.to_owned(), queue, is_shuffle, tags })
     }
 
     /// It has been done.
