@@ -86,7 +86,7 @@ async fn results_of_another_job_count_once_and_tags_are_chosen() {
     let found: Vec<_> = found.iter().map(|it| std::str::from_utf8(&it.body).unwrap()).collect();
     assert_eq!(found, [r#""4a""#, r#""5b""#, r#""6a""#, r#""10d""#]);
     let report = fleet.place.report("report.json");
-    let counts = ["records_in", "repeated", "filtered", "missing"].map(|name| report[name].as_u64());
+    let counts = ["records_in", "duplicates", "filtered", "missing"].map(|name| report[name].as_u64());
     assert_eq!(counts, [4, 2, 2, 2].map(Some), "{report}");
     assert!(fleet.place.read("letters").contains("2 results in front of number 9 of split 1-0"));
 }
