@@ -13,7 +13,7 @@ use streams_core::protocol::ids::{Split, Stage, Target, Token, Topic};
 use streams_core::protocol::instance::{Holder, Instance, Patience};
 use streams_core::protocol::snapshot::Snapshot;
 use streams_core::protocol::stages::StagePlan;
-use streams_core::protocol::worker::{Action, CommitOutcome, Event, Failed, Role, Stop, Worker};
+use streams_core::protocol::worker::{Action, CommitOutcome, Event, Failed, Role, Worker};
 use streams_core::store::backing::Row;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::AbortHandle;
@@ -27,23 +27,25 @@ use super::topics::{JobRow, Queues};
 use crate::cli::{ClusterConfig, RunConfig};
 use crate::deadletter::letters::Letters;
 use crate::driver::guard;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::job::JobHandle;
-use crate::report::Counters;
 use crate::rocketmq::{Broker, Membership};
-use crate::run::note;
 use crate::signals::StopFlag;
 use crate::sink::{self, Start, Writer};
 use crate::url::Place;
 
+mod counts;
 mod group;
+mod growth;
 mod hear;
 mod outages;
 mod panics;
 mod perform;
+mod stopped;
 
-use group::{Group, NO_SPLIT};
+use group::Group;
 use outages::{Lane, Outages};
+use stopped::other_code;
 
 /// How often the name servers are asked for new queues.
 const LOOK: Duration = Duration::from_secs(10);
@@ -55,8 +57,6 @@ const BEAT: Duration = Duration::from_secs(3);
 const REFRESH: Duration = Duration::from_secs(6 * 3_600);
 /// How long a message whose fate is unknown may take to appear in an output.
 const SETTLE_MS: u64 = 2_000;
-/// How long the last report of a queue may take.
-const REPORT: Duration = Duration::from_secs(3);
 /// Items that may wait to be stored before a split stops reading.
 const MOST_WAITING: usize = 4_096;
 /// The longest record: a message of 4 MiB, which is what brokers take, less what it has beside its body.
@@ -421,160 +421,10 @@ impl Fleet {
         }
         Ok(actions)
     }
-
-    fn stopped(&mut self, split: Split, why: Stop) -> Result<(), Error> {
-        let place = self.row.place(split);
-        self.runs.remove(&split);
-        let now_ms = self.now_ms();
-        let is_shared = self.remote.is_shared();
-        // A copy of what is another instance's now is of no use here; the next start may find its own again.
-        if let Some(copy) = self.copy.as_ref().filter(|_| !self.leaving) {
-            copy.forget(split);
-        }
-        let text = match &why {
-            Stop::Released => {
-                self.instance.stopped(split, &why, now_ms);
-                return Ok(());
-            }
-            Stop::Panicked(culprit) => return self.panicked(split, culprit.clone()),
-            Stop::Flawed(culprit) => {
-                self.instance.stopped(split, &why, now_ms);
-                return self.flawed(split, culprit);
-            }
-            Stop::Fenced if is_shared => {
-                note(&format!("{place}: another instance has taken it over"));
-                self.instance.stopped(split, &why, now_ms);
-                return Ok(());
-            }
-            // It is taken again, when the server answers.
-            Stop::Away(text) if is_shared => {
-                self.fails(split, Lane::State, text);
-                self.instance.stopped(split, &why, now_ms);
-                return Ok(());
-            }
-            Stop::Unclean if is_shared && self.group.has_others() => {
-                note(&format!(
-                    "{place}: other code ran here and has not been ended; waiting for an instance of it"
-                ));
-                self.instance.stopped(split, &why, now_ms);
-                return Ok(());
-            }
-            Stop::Unclean => format!(
-                "{place}: other code ran here and was not ended by a signal, so that what it had begun is not complete; start the program that ran before once more and end it with SIGTERM, then start this one"
-            ),
-            Stop::Fenced | Stop::Away(_) => format!("{place}: another process uses the same state"),
-            Stop::Gap(gap) => format!("{place}: {gap}"),
-            Stop::Lost { offset, min, max } => format!(
-                "{place}: the state stands at offset {offset}, and the queue holds {min} to {max}, or another message there; the topic was made anew, lost its end, or its retention passed the job: begin anew with another --group and another --state directory, or bring the messages back"
-            ),
-            Stop::Broken(text) => format!("{place}: {text}"),
-        };
-        Err(ErrorKind::Broker(text).into())
-    }
-
-    /// Tells the broker the last offsets once more: without a state the next run begins there.
-    async fn report_all(&self) {
-        for (split, offset) in &self.reported {
-            let Some((topic, queue)) = self.row.source(*split) else { continue };
-            let told = self.broker.report(&self.cluster.group, topic, &queue, *offset);
-            if !matches!(tokio::time::timeout(REPORT, told).await, Ok(Ok(()))) && !self.with_state {
-                note(&format!(
-                    "the offset {offset} of {} could not be left with the broker; the next run may read some records again",
-                    self.row.place(*split)
-                ));
-            }
-        }
-    }
-
-    /// Asks whether topics have grown.
-    fn look(&mut self) {
-        self.looking = true;
-        let (remote, broker, teller) = (self.remote.clone(), self.broker.clone(), self.teller.clone());
-        let n_sources = self.n_sources();
-        tokio::spawn(async move {
-            let what = What::Looked(look(&remote, &broker, n_sources).await);
-            let _ = teller.send(Note::of_group(NO_SPLIT, what));
-        });
-    }
-
-    fn looked(&mut self, result: Result<(u64, JobRow), Failure>) -> Result<(), Error> {
-        self.looking = false;
-        match result {
-            Ok((version, row)) if !self.leaving && version > self.version => {
-                note("a topic has grown; its new queues are read from their beginning");
-                (self.version, self.row) = (version, row);
-                for (split, run) in &mut self.runs {
-                    if let Some(queues) = self.row.stages.get(usize::from(split.stage.0)) {
-                        run.worker.announce(queues.numbers());
-                    }
-                }
-                self.regroup()
-            }
-            // While the brokers are away nobody knows; what is really missing shows when it is used.
-            _ => Ok(()),
-        }
-    }
-
-    /// What the last commits count.
-    pub(super) async fn counters(&self) -> Counters {
-        let mut counters = Counters::default();
-        // A report without numbers is better than none.
-        let snapshots = self.remote.snapshots(&self.row.splits()).await.unwrap_or_default();
-        for (split, snapshot) in snapshots {
-            let plan = self.stages.get(usize::from(split.stage.0));
-            if plan.is_some_and(|plan| plan.upstream.is_empty()) {
-                counters.records_in += snapshot.counters.records_in;
-                counters.duplicates += snapshot.counters.duplicates;
-                counters.filtered += snapshot.counters.filtered;
-                counters.missing += snapshot.counters.missing;
-            }
-            if plan.is_some_and(|plan| plan.topics.iter().all(|topic| matches!(topic, Topic::Output(_)))) {
-                counters.records_out += snapshot.counters.records_out;
-            }
-            counters.late += snapshot.counters.late;
-            counters.repeated += snapshot.counters.repeated;
-            counters.dead_letter += snapshot.counters.dead_letter;
-        }
-        if self.letters.skips() {
-            counters.skipped = std::mem::take(&mut counters.dead_letter);
-        }
-        counters
-    }
 }
 
 fn every(period: Duration) -> tokio::time::Interval {
     let mut interval = tokio::time::interval(period);
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     interval
-}
-
-/// The record of the job as it is now, with what has grown written into it.
-async fn look(remote: &Remote, broker: &Broker, n_sources: usize) -> Result<(u64, JobRow), Failure> {
-    loop {
-        let found = JobRow::load(remote).await?;
-        let (version, mut row) =
-            found.ok_or_else(|| Error::state("the record of the job has gone; the job cannot go on"))?;
-        if !row.look(n_sources, broker).await? {
-            return Ok((version, row));
-        }
-        remote.widen(row.most_queues(n_sources)).await?;
-        // Another instance may have seen it first.
-        if row.save(version, remote).await? && !remote.is_shared() {
-            return Ok((version + 1, row));
-        }
-    }
-}
-
-/// Where the job's code has panicked the corrected program is other code, which must not go on in the middle.
-fn other_code(error: Error) -> Error {
-    match error.kind() {
-        ErrorKind::Panic(text) => {
-            let text = text.lines().next().unwrap_or_default();
-            ErrorKind::Panic(format!(
-                "{text}\nthe last commit stands, but a corrected program is other code and goes on only where a run was ended by a signal: begin with another --state directory, or take the record out of the topic's way with --start"
-            ))
-            .into()
-        }
-        _ => error,
-    }
 }

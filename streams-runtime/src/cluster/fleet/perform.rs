@@ -155,7 +155,7 @@ impl Fleet {
                 let (topic, queue) = source.unwrap_or_default();
                 rejected.iter().try_for_each(|rejected| self.letters.take(&topic, &queue, rejected))?;
             }
-            Action::Stop(why) => self.stopped(split, why)?,
+            Action::Stop(why) => self.stopped(split, &why)?,
         }
         Ok(())
     }
