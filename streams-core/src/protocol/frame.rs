@@ -33,13 +33,41 @@ pub struct Frame {
 pub enum Item {
     /// A record. Of a shuffle, its first eight bytes are its watermark, see
     /// [`crate::exchange::letterbox::carried_watermark`]; of an output, see [`Item::result`].
-    Data(Vec<u8>),
+    Data(#[serde(with = "raw")] Vec<u8>),
     /// The sender has had nothing to say for a while: it holds event time back no longer.
     Idle,
     /// The sender is back.
     Active,
     /// The sender will say nothing more.
     End,
+}
+
+/// Bytes as a whole; serde knows a vector of them as a list of numbers.
+mod raw {
+    use serde::de::{Error, Visitor};
+    use serde::{Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_bytes(bytes)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+        struct Bytes;
+
+        impl Visitor<'_> for Bytes {
+            type Value = Vec<u8>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("bytes")
+            }
+
+            fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Vec<u8>, E> {
+                Ok(bytes.to_vec())
+            }
+        }
+
+        from.deserialize_byte_buf(Bytes)
+    }
 }
 
 impl Item {
