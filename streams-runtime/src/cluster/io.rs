@@ -106,7 +106,10 @@ pub(super) async fn poll(
                 is_unwanted: !tags.is_empty() && !tags.iter().any(|tag| message.tags.as_ref() == Some(tag)),
                 id: message.id,
                 stored_ms: message.stored_ms,
-                body: message.body.to_vec(),
+                body: match is_shuffle {
+                    true => message::unpack(&message.body).into_owned(),
+                    false => message.body.to_vec(),
+                },
             });
             let messages = messages.collect();
             let (min, max) = (pulled.min, pulled.max);
