@@ -3,6 +3,7 @@
 //!
 //! Reads and checks the text only; whether a file is there is asked by [`crate::cli`].
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use crate::format::Format;
@@ -236,6 +237,16 @@ fn bare(scheme: &str, rest: &str, place: Place) -> Result<Place, String> {
     }
 }
 
+/// As it may be shown: without a password, which should not stand there.
+pub(crate) fn shown(text: &str) -> Cow<'_, str> {
+    let Some((scheme, rest)) = text.split_once("://") else { return text.into() };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    match authority.rsplit_once('@').and_then(|(user, host)| Some((user.split_once(':')?.0, host))) {
+        Some((user, host)) => format!("{scheme}://{user}:\u{2026}@{host}{path}").into(),
+        None => text.into(),
+    }
+}
+
 /// Splits `[PORT=]URL`: the port is an identifier before the first `=` that precedes the first `:`.
 pub(crate) fn split_port(text: &str) -> (Option<&str>, &str) {
     let head = text.find(':').map_or(text, |colon| text.get(..colon).unwrap_or(text));
@@ -325,6 +336,19 @@ mod tests {
             Direction::To,
             "unknown option `x` in `?x=1`; there is `?format=json|csv|lines` and `?tag=NAME`",
         );
+    }
+
+    #[test]
+    fn passwords_are_not_shown() {
+        for (text, expect) in [
+            ("mysql://u:secret@h/db?table=t", "mysql://u:\u{2026}@h/db?table=t"),
+            ("totals=mysql://u:s@cr:t@h:3306/db", "totals=mysql://u:\u{2026}@h:3306/db"),
+            ("mysql://u@h:3306/db", "mysql://u@h:3306/db"),
+            ("file:///a:b@c", "file:///a:b@c"),
+            ("topic:a@b", "topic:a@b"),
+        ] {
+            assert_eq!(shown(text), expect);
+        }
     }
 
     #[test]

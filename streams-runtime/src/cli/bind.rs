@@ -13,7 +13,7 @@ use super::{RunConfig, Surroundings, flag, variable};
 use crate::deadletter::OnBad;
 use crate::store::Kind;
 use crate::topology::Rendering;
-use crate::url::{Direction, Place, Url, split_port};
+use crate::url::{Direction, Place, Url, shown, split_port};
 use crate::wording::nearest;
 
 /// More threads than this help nobody, and each pair of them has a channel.
@@ -163,6 +163,7 @@ fn bind(
     let all = || names().collect::<Vec<_>>().join("`, `");
     for text in texts {
         let (port, url) = split_port(text);
+        let text = shown(text);
         let index = match port {
             Some(port) => names().position(|name| name == port),
             None if ports.len() == 1 => Some(0),
@@ -189,7 +190,7 @@ fn bind(
                 let name = index.and_then(|index| ports.get(index)).map_or("", |port| port.name);
                 problems.push(format!(
                     "{what} {text}: port `{name}` is bound already, to {}; bind it once",
-                    first.as_str()
+                    shown(first.as_str())
                 ));
             } else {
                 *slot = url;

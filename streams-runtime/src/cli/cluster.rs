@@ -5,7 +5,7 @@ use streams_core::topology::Topology;
 use super::args::Words;
 use super::{ClusterConfig, RunConfig, StartPosition, Surroundings};
 use crate::deadletter::OnBad;
-use crate::url::Place;
+use crate::url::{Place, shown};
 use crate::wording::nearest;
 
 /// More queues than this are more than a topic should have.
@@ -95,7 +95,7 @@ pub(crate) fn check(topology: &Topology, config: &RunConfig, problems: &mut Vec<
     let inputs = topology.sources().zip(&config.from).map(|pair| ("--from", pair));
     let outputs = topology.sinks().zip(&config.to).map(|pair| ("--to", pair));
     for (flag, (port, url)) in inputs.chain(outputs) {
-        let (name, text) = (port.name, url.as_str());
+        let (name, text) = (port.name, shown(url.as_str()));
         match (url.place(), &config.cluster) {
             (Place::Table, None) => problems.push(format!(
                 "{flag} {text}: tables are written by runs on Apache RocketMQ; add --namesrv HOST:9876"
