@@ -109,6 +109,34 @@ fn gathered(events: Stream<Event>) -> Stream<(u64, u64, u64, usize, u64, u64, f6
 }
 
 #[stream_job]
+fn updating(events: Stream<Event>) -> Stream<u64> {
+    events
+        .event_time(|e| e.at, out_of_order(secs(1)))
+        .key_by(|e| e.key)
+        .window(hopping(days(2), days(1)).lateness(days(1)))
+        .aggregate(sum(|e| e.amount))
+}
+
+#[stream_job]
+fn sessions(events: Stream<Event>) -> Stream<u64> {
+    events
+        .event_time(|e| e.at, out_of_order(secs(1)))
+        .key_by(|e| e.key)
+        .window(session(mins(1)).early(days(1)))
+        .aggregate(sum(|e| e.amount))
+}
+
+#[stream_job]
+fn counted(events: Stream<Event>) -> Stream<u64> {
+    events
+        .event_time(|e| e.at, out_of_order(secs(1)))
+        .key_by(|e| e.key)
+        .window(count_window(10, ttl(days(1))))
+        .aggregate(sum(|e| e.amount))
+        .filter(|n| *n == u64::MAX)
+}
+
+#[stream_job]
 fn running(events: Stream<Event>) -> Stream<u64> {
     events
         .event_time(|e| e.at, out_of_order(secs(1)))
@@ -191,6 +219,9 @@ fn known_keys_allocate_nothing() {
     check(gathered);
     check(running);
     check(not_repeated);
+    check(updating);
+    check(sessions);
+    check(counted);
 }
 
 /// A join keeps its records: the lists of 100 keys grow by doubling.

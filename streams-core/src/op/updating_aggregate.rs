@@ -24,6 +24,8 @@ use crate::time::{Fired, UNTIMED, Window};
 use crate::window::Updates;
 
 mod rows;
+#[cfg(test)]
+mod tests;
 
 /// Aggregates the records of each key in each window, with early results and updates.
 ///

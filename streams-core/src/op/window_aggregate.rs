@@ -26,6 +26,8 @@ use crate::time::{Fired, UNTIMED, Window};
 
 pub(crate) mod spans;
 pub(crate) mod tags;
+#[cfg(test)]
+mod tests;
 
 use spans::{Cut, Spans};
 use tags::{clamp, pane_of, pane_tag};

@@ -6,14 +6,17 @@ use crate::menu::{
     BYTES, FILTER_MAPS, FILTERS, FLAT_MAPS, FLOATS, Field, INSPECTS, INSTANTS, KEYS, Kind, MAPS, Needs,
     SIGNED, TEXTS, TIMES, TRY_MAPS, UNSIGNED,
 };
-use crate::plan::{Fields, Input, Job, Let, Op, Origin};
+use crate::plan::{CUTS, Cut, Fields, Input, Job, Let, Op, Origin, RECORDS, Records, Span};
 use crate::random::Random;
 
 /// How many jobs there are.
-pub(crate) const N_JOBS: usize = 135;
+pub(crate) const N_JOBS: usize = 185;
 
 /// Jobs from this number on join.
 pub(crate) const FIRST_JOIN: usize = 100;
+
+/// From here on jobs have windows with updates, sessions and windows of records, and no joins.
+pub(crate) const FIRST_RICH_JOB: usize = 135;
 
 /// How many jobs a file of source holds.
 pub(crate) const JOBS_PER_FILE: usize = 5;
@@ -23,13 +26,16 @@ pub(crate) const FILES: [&str; N_JOBS / JOBS_PER_FILE] = [
     "from_00", "from_05", "from_10", "from_15", "from_20", "from_25", "from_30", "from_35", "from_40",
     "from_45", "from_50", "from_55", "from_60", "from_65", "from_70", "from_75", "from_80", "from_85",
     "from_90", "from_95", "from_100", "from_105", "from_110", "from_115", "from_120", "from_125", "from_130",
+    "from_135", "from_140", "from_145", "from_150", "from_155", "from_160", "from_165", "from_170",
+    "from_175", "from_180",
 ];
 
 /// Job number `number`.
 pub(crate) fn job(number: usize) -> Job {
     let random = Random::new(number as u64 + 1_000);
-    let mut builder = Builder { random, n_ports: 1, lets: Vec::new(), open: Vec::new() };
-    let joins = number.checked_sub(FIRST_JOIN);
+    let mut builder = Builder { random, n_ports: 1, lets: Vec::new(), open: Vec::new(), rich: None };
+    let joins = number.checked_sub(FIRST_JOIN).filter(|_| number < FIRST_RICH_JOB);
+    builder.rich = number.checked_sub(FIRST_RICH_JOB);
     let two = if joins.is_some() { 70 } else { 35 };
     builder.n_ports = if builder.random.percent(two) { 2 } else { 1 };
     builder.sources();
@@ -37,6 +43,7 @@ pub(crate) fn job(number: usize) -> Job {
         builder.join(joins);
         builder.join(joins * 7 + 3);
     }
+    builder.rich();
     for _ in 0..1 + builder.random.below(4) {
         builder.grow();
     }
@@ -92,10 +99,13 @@ struct Builder {
     n_ports: usize,
     lets: Vec<Let>,
     open: Vec<Open>,
+    /// The number of a job that has more than plain windows; moves on with each of them.
+    rich: Option<usize>,
 }
 
 impl Builder {
     fn sources(&mut self) {
+        let timed_percent = if self.rich.is_some() { 100 } else { 88 };
         for port in 0..self.n_ports {
             let branches = if self.random.percent(20) { 2 } else { 1 };
             // Ports that are not timed here are united first and timed behind that.
@@ -104,7 +114,7 @@ impl Builder {
                 return;
             }
             for _ in 0..branches {
-                self.start(Origin::Port(port), None, 88);
+                self.start(Origin::Port(port), None, timed_percent);
             }
         }
         if self.random.percent(8) {
@@ -180,9 +190,11 @@ impl Builder {
         if open.timed && self.random.percent(75) {
             ops.push(self.window(open.key));
             open.late = Some(open.key);
+        } else if self.rich.is_some() {
+            ops.push(self.records(open));
         } else {
             let ttl_ms = self.random.pick(&[None, Some(0), Some(10), Some(100), Some(2000)]);
-            let fields = self.fields(open.key, false, true);
+            let fields = self.fields(open.key, &[Needs::OnePart]);
             ops.push(Op::Running { ttl_ms: ttl_ms.filter(|_| open.timed), fields });
         }
         if self.random.percent(30) {
@@ -203,6 +215,9 @@ impl Builder {
     }
 
     fn window(&mut self, key: Option<Kind>) -> Op {
+        if self.rich.is_some() {
+            return self.cut(key);
+        }
         let (size_ms, slide_ms) = self.random.pick(&[
             (1, None),
             (5, None),
@@ -219,7 +234,9 @@ impl Builder {
             (60, Some(60)),
             (6, Some(1)),
         ]);
-        let fields = self.fields(key, true, slide_ms.is_none());
+        let needs: &[Needs] =
+            if slide_ms.is_none() { &[Needs::Window, Needs::OnePart] } else { &[Needs::Window] };
+        let fields = self.fields(key, needs);
         Op::Window { size_ms, slide_ms, fields }
     }
 
@@ -318,13 +335,73 @@ impl Builder {
         }
     }
 
-    fn fields(&mut self, key: Option<Kind>, windowed: bool, one_part: bool) -> Fields {
+    /// A cut and a window of records, so that each combination of words has its turn.
+    fn rich(&mut self) {
+        for is_cut in [true, false] {
+            let Some(number) = self.rich else { return };
+            let Some(which) = self.open.iter().position(|open| open.timed) else { return };
+            let mut open = if is_cut { self.open[which] } else { self.open.remove(which) };
+            let entry = self.random.below(KEYS.len());
+            open.key = Some(KEYS[entry].kind);
+            let window = if is_cut { self.cut(open.key) } else { self.records(open) };
+            open.late = is_cut.then_some(open.key);
+            self.rich = Some(number);
+            self.push(Let { origin: Origin::Let(open.name), ops: vec![Op::KeyBy(entry), window] }, open);
+        }
+    }
+
+    /// The next combination of the list.
+    fn next_of<T: Copy>(&mut self, list: &[T]) -> T {
+        let next = self.rich.get_or_insert(0);
+        *next += 1;
+        list[*next % list.len()]
+    }
+
+    fn cut(&mut self, key: Option<Kind>) -> Op {
+        let (name, (lateness, early, discarding)) = self.next_of(CUTS);
+        let random = &mut self.random;
+        let (size_ms, slide_ms) = random.pick(&[(10, 5), (10, 4), (7, 2), (60, 30), (6, 2), (100, 30)]);
+        let size_ms = if name.starts_with("hopping") { size_ms } else { random.pick(&[2, 5, 10, 60, 1000]) };
+        let slide_ms = name.starts_with("hopping").then_some(slide_ms);
+        let span = match name {
+            "session" => Span::Session { gap_ms: random.pick(&[1, 3, 10, 10, 40, 1000, i64::MAX as u64]) },
+            _ => {
+                let most = slide_ms.unwrap_or(size_ms).min(9) as i64 - 1;
+                let offset = if random.percent(50) { most } else { -most };
+                let offset_ms = if name.ends_with("offset") { offset } else { 0 };
+                Span::Fixed { size_ms, slide_ms, offset_ms }
+            }
+        };
+        let lateness_ms = if lateness { random.pick(&[1, 5, 30, 30, 200]) } else { 0 };
+        let early_ms = early.then(|| random.pick(&[1, 3, 7, 25, 400]));
+        let one_part: &[Needs] = &[Needs::Window, Needs::Fired, Needs::OnePart];
+        let needs = if name.starts_with("tumbling") { one_part } else { &one_part[..2] };
+        let fields = self.fields(key, needs);
+        Op::Cut { cut: Cut { span, lateness_ms, early_ms, discarding }, fields }
+    }
+
+    fn records(&mut self, open: Open) -> Op {
+        let (full, every, early, discarding) = self.next_of(RECORDS);
+        let random = &mut self.random;
+        let full = full.then(|| random.pick(&[1, 2, 3, 5]));
+        let every = every.then(|| random.pick(&[1, 2, 4]));
+        let early_ms = early.then(|| random.pick(&[3, 10, 60]));
+        let ttl_ms = random.pick(&[Some(0), Some(4), Some(40), Some(2000)]);
+        let ttl_ms =
+            ttl_ms.filter(|_| self.rich.is_some_and(|number| (number / RECORDS.len()).is_multiple_of(2)));
+        // Without event time there are neither moments nor quiet keys.
+        let (early_ms, ttl_ms) = if open.timed { (early_ms, ttl_ms) } else { (None, None) };
+        let discarding = discarding && (every.is_some() || early_ms.is_some());
+        let fields = self.fields(open.key, &[Needs::Fired, Needs::OnePart]);
+        Op::Records { records: Records { full, every, early_ms, discarding, ttl_ms }, fields }
+    }
+
+    fn fields(&mut self, key: Option<Kind>, given: &[Needs]) -> Fields {
         let mut pick = |needs: Vec<Needs>| {
             let fits = |needs: &Needs| match needs {
                 Needs::Nothing => true,
                 Needs::Key(kind) => key == Some(*kind),
-                Needs::Window => windowed,
-                Needs::OnePart => one_part,
+                needs => given.contains(needs),
             };
             // What takes one kind of key fits seldom, so that it is drawn more often where it does.
             let weight = |needs: &Needs| if matches!(needs, Needs::Key(_)) { 3 } else { 1 };

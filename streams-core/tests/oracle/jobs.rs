@@ -16,7 +16,17 @@ mod from_115;
 mod from_120;
 mod from_125;
 mod from_130;
+mod from_135;
+mod from_140;
+mod from_145;
 mod from_15;
+mod from_150;
+mod from_155;
+mod from_160;
+mod from_165;
+mod from_170;
+mod from_175;
+mod from_180;
 mod from_20;
 mod from_25;
 mod from_30;
@@ -64,6 +74,16 @@ pub(crate) fn run(number: usize) -> Run {
         &from_120::RUNS,
         &from_125::RUNS,
         &from_130::RUNS,
+        &from_135::RUNS,
+        &from_140::RUNS,
+        &from_145::RUNS,
+        &from_150::RUNS,
+        &from_155::RUNS,
+        &from_160::RUNS,
+        &from_165::RUNS,
+        &from_170::RUNS,
+        &from_175::RUNS,
+        &from_180::RUNS,
     ];
     files[number / JOBS_PER_FILE][number % JOBS_PER_FILE]
 }

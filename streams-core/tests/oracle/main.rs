@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::case::{Case, N_STREAMS};
-use crate::generate::{FIRST_JOIN, N_JOBS};
+use crate::generate::{FIRST_JOIN, FIRST_RICH_JOB, N_JOBS};
 use crate::oracle::{Mutation, Tally};
 
 mod case;
@@ -105,7 +105,7 @@ fn check_reached(reached: &Tally) {
     let of = |feature| reached.get(&feature).copied().unwrap_or_default();
     for feature in plan::features() {
         assert!(of(feature)[0] > 0, "no case reaches {feature:?} with a row");
-        if ["window", "join tumbling", "join hopping", "join within"].contains(&feature.0) {
+        if ["window", "cut", "join tumbling", "join hopping", "join within"].contains(&feature.0) {
             assert!(of(feature)[1] > 0, "no case reaches {feature:?} with a late record");
         }
         let can_fail = ["sum(|r| r.v", "sum(|r| i128", "letters(&collect("];
@@ -119,10 +119,13 @@ fn check_reached(reached: &Tally) {
 
 #[test]
 fn a_planted_off_by_one_is_found() {
-    let of_windows = [Mutation::WindowEnd, Mutation::Firing, Mutation::Lateness].map(|m| (m, 0));
+    let of_windows = [Mutation::WindowEnd, Mutation::Firing, Mutation::Lateness].map(|m| (m, 0..N_JOBS));
     let of_joins = [Mutation::JoinWindow, Mutation::Before, Mutation::After, Mutation::Alone];
-    for (mutation, first_job) in of_windows.into_iter().chain(of_joins.map(|m| (m, FIRST_JOIN))) {
-        let n_jobs = N_JOBS - first_job;
+    let of_joins = of_joins.map(|m| (m, FIRST_JOIN..FIRST_RICH_JOB));
+    let of_updates = [Mutation::Gap, Mutation::Allowance, Mutation::Early, Mutation::Quiet];
+    let of_updates = of_updates.map(|m| (m, FIRST_RICH_JOB..N_JOBS));
+    for (mutation, jobs) in of_windows.into_iter().chain(of_joins).chain(of_updates) {
+        let (first_job, n_jobs) = (jobs.start, jobs.len());
         // One stream of each job, then the next one of each.
         let cases = (0..500).map(|n| Case::new(first_job + n % n_jobs, n / n_jobs + 2));
         let found = cases.map(|case| case.check(mutation)).position(|checked| checked.is_err());

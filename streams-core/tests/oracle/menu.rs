@@ -100,6 +100,8 @@ pub(crate) struct Group<'a> {
     pub(crate) key: &'a Key,
     pub(crate) start: i64,
     pub(crate) end: i64,
+    /// Why there is a result: 0 early, 1 final, 2 an update.
+    pub(crate) fired: u64,
     pub(crate) rows: &'a [Event],
 }
 
@@ -112,6 +114,8 @@ pub(crate) enum Needs {
     Window,
     /// A window that is never put together from parts.
     OnePart,
+    /// It says why there is a result.
+    Fired,
 }
 
 /// One way to fill a field of a result; no value means that the result is rejected.
@@ -223,6 +227,7 @@ pub(crate) const UNSIGNED: &[Field<u64>] = fields![
         all.sort_unstable();
         all.iter().rev().nth(2).or(all.first()).copied()
     },
+    Needs::Fired; fired() as u64 => |g| Some(g.fired),
 ];
 
 // Means are brought back to multiples of 1/8, so that sums of them stay exact.

@@ -9,13 +9,17 @@ use std::collections::BTreeMap;
 use crate::event::Event;
 use crate::menu::{FILTER_MAPS, FILTERS, FLAT_MAPS, INSPECTS, KEYS, Key, MAPS, TIMES, TRY_MAPS};
 use crate::oracle::aggregates::{Windows, running, windows};
+use crate::oracle::records::records_of;
+use crate::oracle::updates::Cutting;
 use crate::outcome::{Outcome, Row};
 use crate::plan::{Bound, Feature, Input, Job, Op, Origin};
 use crate::streams::{Item, What as Given};
 
 mod aggregates;
 mod joins;
+mod records;
 mod tests;
+mod updates;
 
 /// A mistake that is planted on purpose, to see that comparing finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +39,14 @@ pub(crate) enum Mutation {
     After,
     /// A record is said to stay alone one millisecond too early.
     Alone,
+    /// Records exactly the gap apart are one session.
+    Gap,
+    /// A window is kept one millisecond too long.
+    Allowance,
+    /// Early results come one millisecond too late.
+    Early,
+    /// A quiet key is forgotten one millisecond too late.
+    Quiet,
 }
 
 /// One element of a stream.
@@ -222,7 +234,7 @@ impl Evaluation<'_> {
         let mut n_aggregates = 0;
         for op in &chain.ops {
             elements = self.apply(op, elements, number);
-            if matches!(op, Op::Window { .. } | Op::Running { .. }) {
+            if matches!(op, Op::Window { .. } | Op::Cut { .. } | Op::Records { .. } | Op::Running { .. }) {
                 n_aggregates += 1;
                 if n_aggregates > 1 {
                     self.counts.reach(("aggregate of an aggregate", ""), [records(&elements), 0, 0]);
@@ -270,6 +282,12 @@ impl Evaluation<'_> {
                 self.late.insert(number, late);
                 rows
             }
+            Op::Cut { cut, fields } => {
+                let (rows, late) = Cutting::new(cut, self.mutation, fields).run(&elements, counts);
+                self.late.insert(number, late);
+                rows
+            }
+            Op::Records { records, fields } => records_of(&elements, records, self.mutation, fields, counts),
             Op::Running { ttl_ms, fields } => running(&elements, ttl_ms.map(i128::from), fields, counts),
         };
         let late = (self.counts.late - late) as usize;

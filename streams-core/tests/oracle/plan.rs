@@ -9,6 +9,10 @@ use crate::menu::{
     TIMES, TRY_MAPS, UNSIGNED,
 };
 
+mod windows;
+
+pub(crate) use windows::{CUTS, Cut, RECORDS, Records, Span};
+
 /// A whole job.
 #[derive(Debug, Clone)]
 pub(crate) struct Job {
@@ -81,6 +85,8 @@ pub(crate) enum Op {
     KeyBy(usize),
     DistinctWithin(u64),
     Window { size_ms: u64, slide_ms: Option<u64>, fields: Fields },
+    Cut { cut: Cut, fields: Fields },
+    Records { records: Records, fields: Fields },
     Running { ttl_ms: Option<u64>, fields: Fields },
 }
 
@@ -232,6 +238,12 @@ impl Op {
                 };
                 format!(".window({window}).aggregate({})", fields.source())
             }
+            Self::Cut { cut, fields } => {
+                format!(".window({}).aggregate({})", cut.source(), fields.source())
+            }
+            Self::Records { records, fields } => {
+                format!(".window({}).aggregate({})", records.source(), fields.source())
+            }
             Self::Running { ttl_ms, fields } => {
                 let retention = ttl_ms.map_or("forever()".to_owned(), |ms| format!("ttl({})", length(ms)));
                 format!(".running({retention}).aggregate({})", fields.source())
@@ -256,6 +268,9 @@ impl Op {
                 ("window", "hopping")
             }
             Self::Window { .. } => ("window", "hopping, size not a multiple of slide"),
+            Self::Cut { cut, .. } => ("cut", cut.feature()),
+            Self::Records { records, .. } if records.ttl_ms.is_some() => ("records, ttl", records.feature()),
+            Self::Records { records, .. } => ("records, forever", records.feature()),
             Self::Running { ttl_ms: None, .. } => ("running", "forever"),
             Self::Running { ttl_ms: Some(_), .. } => ("running", "ttl"),
         }
@@ -324,6 +339,9 @@ pub(crate) fn features() -> Vec<Feature> {
         fields(FIELDS[5], INSTANTS),
         others.to_vec(),
         joins.chain(tables).collect(),
+        windows::CUT_NAMES.iter().map(|name| ("cut", *name)).collect(),
+        windows::RECORD_NAMES.iter().map(|name| ("records, ttl", *name)).collect(),
+        windows::RECORD_NAMES.iter().map(|name| ("records, forever", *name)).collect(),
     ]
     .concat()
 }

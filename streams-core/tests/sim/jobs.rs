@@ -206,3 +206,42 @@ pub(crate) fn panics_at_windows(flows: Stream<Flow>) -> Stream<Total> {
 pub(crate) fn few_flows(random: u64, at: i64) -> String {
     format!(r#"{{"host":"h{}","out_flow":{},"at":{at}}}"#, random % 3, random / 16 % 12)
 }
+
+/// Sessions, and what is late for them.
+#[stream_job]
+pub(crate) fn sessions(flows: Stream<Flow>) -> (Stream<Total>, Stream<Flow>) {
+    let totals = flows
+        .event_time(|f| f.at, out_of_order(millis(200)))
+        .key_by(|f| f.host.clone())
+        .window(session(millis(700)))
+        .aggregate(Total { host: key(), from: window_start(), total: sum(|f| f.out_flow), count: count() });
+    let late = totals.late();
+    (totals, late)
+}
+
+/// Early results and updates.
+#[stream_job]
+pub(crate) fn updates(flows: Stream<Flow>) -> (Stream<Total>, Stream<Flow>) {
+    let totals = flows
+        .event_time(|f| f.at, out_of_order(millis(200)))
+        .key_by(|f| f.host.clone())
+        .window(hopping(secs(2), secs(1)).early(millis(300)).lateness(secs(1)))
+        .aggregate(Total {
+            host: key(),
+            from: window_start(),
+            total: sum(|f| f.out_flow),
+            count: count() * 3 + fired() as u64,
+        });
+    let late = totals.late();
+    (totals, late)
+}
+
+/// Windows of three records; hosts are forgotten.
+#[stream_job]
+pub(crate) fn counted(flows: Stream<Flow>) -> Stream<Total> {
+    flows
+        .event_time(|f| f.at, out_of_order(secs(1)))
+        .key_by(|f| f.host.clone())
+        .window(count_window(3, ttl(secs(2))))
+        .aggregate(Total { host: key(), from: max(|f| f.at), total: sum(|f| f.out_flow), count: count() })
+}

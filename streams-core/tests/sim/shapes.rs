@@ -3,8 +3,8 @@
 use streams_core::sim::sim;
 
 use crate::jobs::{
-    ahead, bounded, few_flows, for_ever, late, panics, panics_at_windows, so_far, stateless, traffic,
-    two_shuffles, union_of_two,
+    ahead, bounded, counted, few_flows, for_ever, late, panics, panics_at_windows, sessions, so_far,
+    stateless, traffic, two_shuffles, union_of_two, updates,
 };
 use crate::{seeds, show};
 
@@ -58,4 +58,21 @@ fn code_that_panics_on_records() {
 #[test]
 fn code_that_panics_while_windows_fire() {
     show("panics_at_windows", &sim(panics_at_windows).records_of("flows", few_flows).seeds(seeds()).run());
+}
+
+#[test]
+fn sessions_merge() {
+    show("sessions", &sim(sessions).seeds(seeds()).run());
+}
+
+#[test]
+fn windows_give_early_results_and_updates() {
+    // Which records come within the lateness depends on how several queues mix.
+    show("updates", &sim(updates).queues(1).seeds(seeds()).run());
+}
+
+#[test]
+fn records_are_counted() {
+    // Which records make a window depends on how several queues mix.
+    show("counted", &sim(counted).queues(1).seeds(seeds()).run());
 }

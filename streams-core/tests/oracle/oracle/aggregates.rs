@@ -98,8 +98,13 @@ pub(crate) fn windows(
             out.push(child);
         };
         for pile in due {
-            let group =
-                Group { key: &pile.key, start: cut(pile.start), end: cut(pile.end), rows: &pile.rows };
+            let group = Group {
+                key: &pile.key,
+                start: cut(pile.start),
+                end: cut(pile.end),
+                fired: 1,
+                rows: &pile.rows,
+            };
             if let Some(event) = result(fields, &group, counts) {
                 next(What::Record { at: cut(pile.end - 1), key: Some(pile.key), event });
             }
@@ -181,7 +186,7 @@ pub(crate) fn running(
         let (_, last, rows) = found.expect("the key was put there if it was missing");
         *last = at.max(*last);
         rows.push(event.clone());
-        let group = Group { key, start: 0, end: 0, rows };
+        let group = Group { key, start: 0, end: 0, fired: 1, rows };
         if let Some(event) = result(fields, &group, counts) {
             out.push(Element {
                 path: element.path.clone(),
@@ -193,7 +198,7 @@ pub(crate) fn running(
 }
 
 /// The literal of the aggregate; no result when one of its parts has no value.
-fn result(fields: Fields, group: &Group<'_>, counts: &mut Counts) -> Option<Event> {
+pub(super) fn result(fields: Fields, group: &Group<'_>, counts: &mut Counts) -> Option<Event> {
     let parts = (
         (BYTES[fields.k].run)(group),
         (TEXTS[fields.s].run)(group),
