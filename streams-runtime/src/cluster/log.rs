@@ -212,10 +212,9 @@ impl Log {
         };
         let queue = self.queue_of(split);
         let entry = Entry::Commit(Box::new(commit));
-        let offset = match self.send(&queue, &entry).await? {
-            Ok(offset) => offset,
+        let Ok(offset) = self.send(&queue, &entry).await? else {
             // Whether it was stored shows when the split is observed.
-            Err(_) => return Ok(CommitOutcome::Unknown),
+            return Ok(CommitOutcome::Unknown);
         };
         let mut standing = Some(own.standing);
         // Where somebody else has written meanwhile, the order of the queue decides.

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use streams_core::protocol::worker::Committed;
 #[cfg(feature = "mysql")]
 use {
     super::remote::Failure,
     crate::remote::mysql::sink::{Mode, Sink, SinkRows, Target},
     std::sync::Arc,
+    streams_core::protocol::worker::Committed,
 };
 
 use super::remote::Remote;

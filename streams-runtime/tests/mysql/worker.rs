@@ -158,6 +158,8 @@ impl Owner {
             most_waiting: 100,
             most_uncommitted: 500,
             most_behind: 100,
+            most_bytes: usize::MAX,
+            culprit: None,
         };
         let mut actions = Vec::new();
         let mut worker = Worker::new(role, Box::new(Counting::default()), &mut actions);
@@ -282,7 +284,7 @@ async fn every_record_counts_once_whoever_owns_the_split() {
         .map(|id| {
             let body = format!("w{}", random.below(WORDS)).into_bytes();
             *expect.entry(body.clone()).or_default() += 1;
-            Message { id, stored_ms: 0, body }
+            Message { id, stored_ms: 0, body, is_unwanted: false, result_of: None }
         })
         .collect();
     let (queue, seen) = (Arc::new(queue), Arc::new(Seen::default()));

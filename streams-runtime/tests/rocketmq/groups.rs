@@ -51,6 +51,7 @@ impl Fleet {
 
 impl Instance {
     /// Whether this is its name.
+    #[cfg(feature = "mysql")]
     pub(crate) fn is_called(&self, name: &str) -> bool {
         self.said.lock().unwrap().iter().any(|(_, line)| line.ends_with(&format!("; this is {name}")))
     }
