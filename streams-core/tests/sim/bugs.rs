@@ -8,8 +8,8 @@ use crate::jobs::{ahead, bounded, few_flows, late, panics, so_far, traffic, two_
 /// How many runs may pass before a bug is found.
 const MOST: u64 = 500;
 
-fn search<J: Job>(runs: Sim<J>, bug: Bug) -> Option<(u64, Violation)> {
-    runs.seeds(MOST).plant(bug).first_violation()
+fn search<J: Job>(runs: Sim<J>, bug: Bug, most: u64) -> Option<(u64, Violation)> {
+    runs.seeds(most).plant(bug).first_violation()
 }
 
 #[test]
@@ -18,18 +18,22 @@ fn each_planted_bug_is_found() {
     println!("{:>3} {:<22} {:>5} {:<14} found by", "no.", "bug", "seeds", "job");
     for bug in Bug::ALL {
         // The job whose shape the bug needs, and the first that finds it.
-        let searches: [(&str, &dyn Fn() -> Option<(u64, Violation)>); 7] = [
-            ("traffic", &|| search(sim(traffic), bug)),
-            ("two_shuffles", &|| search(sim(two_shuffles), bug)),
-            ("union_of_two", &|| search(sim(union_of_two), bug)),
-            ("late", &|| search(sim(late), bug)),
-            ("bounded", &|| search(sim(bounded).records_of("flows", ahead), bug)),
-            ("so_far", &|| search(sim(so_far), bug)),
-            ("panics", &|| search(sim(panics).records_of("flows", few_flows), bug)),
+        let searches: [(&str, &dyn Fn(u64) -> Option<(u64, Violation)>); 7] = [
+            ("traffic", &|most| search(sim(traffic), bug, most)),
+            ("two_shuffles", &|most| search(sim(two_shuffles), bug, most)),
+            ("union_of_two", &|most| search(sim(union_of_two), bug, most)),
+            ("late", &|most| search(sim(late), bug, most)),
+            ("bounded", &|most| search(sim(bounded).records_of("flows", ahead), bug, most)),
+            ("so_far", &|most| search(sim(so_far), bug, most)),
+            ("panics", &|most| search(sim(panics).records_of("flows", few_flows), bug, most)),
         ];
-        let found =
-            searches.iter().filter_map(|(job, search)| search().map(|(seed, found)| (seed, *job, found)));
-        match found.min_by_key(|(seed, ..)| *seed) {
+        let mut best: Option<(u64, &str, Violation)> = None;
+        for (job, search) in searches {
+            // Only an earlier run would be a better one.
+            let most = best.as_ref().map_or(MOST, |(seed, ..)| *seed);
+            best = search(most).map(|(seed, found)| (seed, job, found)).or(best);
+        }
+        match best {
             Some((seed, job, violation)) => {
                 let text: String = violation.text.chars().take(90).collect();
                 let name = format!("{bug:?}");
