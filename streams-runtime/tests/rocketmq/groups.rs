@@ -23,6 +23,16 @@ pub(crate) struct Instance {
 }
 
 impl Fleet {
+    /// Waits until somebody has committed each queue of the input.
+    pub(crate) async fn all_queues_are_taken(&self) {
+        for queue in self.broker.queues(&self.input).await.unwrap().read {
+            let reported = async || self.broker.reported(&self.group, &self.input, &queue).await;
+            eventually("a commit of each queue", reported, |offset| matches!(offset, Ok(Some(1..))))
+                .await
+                .unwrap();
+        }
+    }
+
     /// Starts one more instance of the group.
     fn join(&self) -> Instance {
         self.join_with("")
@@ -101,6 +111,7 @@ async fn instances_come_and_go_while_records_come_in() {
         let begun = Instant::now();
         let first = fleet.join();
         first.hears(begun, "has 1 instance", 1).await;
+        fleet.all_queues_are_taken().await;
         tokio::time::sleep(Duration::from_secs(2)).await;
         let (second, third) = (fleet.join(), fleet.join());
         first.hears(begun, "has 3 instances", 1).await;
@@ -137,6 +148,7 @@ async fn who_is_killed_or_leaves_is_replaced() {
         let begun = Instant::now();
         let stays = fleet.join();
         stays.hears(begun, "has 1 instance", 1).await;
+        fleet.all_queues_are_taken().await;
         let mut waits = Vec::new();
         for kills in [true, false] {
             let since = Instant::now();

@@ -205,6 +205,7 @@ async fn windows_follow_their_queues_from_one_to_three_and_back() {
         let begun = Instant::now();
         let first = shared.join(0);
         first.hears(begun, "has 1 instance", 1).await;
+        fleet.all_queues_are_taken().await;
         tokio::time::sleep(Duration::from_secs(3)).await;
         let more = [shared.join(1), shared.join(2)];
         for one in &more {
