@@ -114,7 +114,6 @@ async fn start(
         }
     };
     let (version, row) = job_row(&job, config, cluster, &stages, &broker, &remote).await?;
-    remote.widen(row.most_queues(config.from.len())).await.map_err(give_up)?;
     remote.refresh().await.map_err(give_up)?;
     let tables = tables::Tables::open(config, &remote).await?;
     let membership = match remote.is_shared() {

@@ -423,8 +423,9 @@ impl Fleet {
     }
 }
 
+/// From one period on: what is due at the start has been done then.
 fn every(period: Duration) -> tokio::time::Interval {
-    let mut interval = tokio::time::interval(period);
+    let mut interval = tokio::time::interval_at(tokio::time::Instant::now() + period, period);
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     interval
 }

@@ -154,7 +154,7 @@ impl Log {
     }
 
     /// Version and snapshot of a split that this instance has taken; none before snapshot 0.
-    pub(super) fn read_row(&self, split: Split) -> Result<Option<(u64, Snapshot)>, Failure> {
+    pub(super) fn read_snapshot(&self, split: Split) -> Result<Option<(u64, Snapshot)>, Failure> {
         let splits = self.splits();
         let Some(own) = splits.get(&split) else { return Ok(None) };
         let Some(bytes) = &own.standing.snapshot else { return Ok(None) };
@@ -162,7 +162,7 @@ impl Log {
     }
 
     /// Whose the split is, as far as its log reaches now; none where nobody ever had it.
-    pub(super) async fn observe(&self, split: Split) -> Result<Option<Holder>, Failure> {
+    pub(super) async fn holder(&self, split: Split) -> Result<Option<Holder>, Failure> {
         Ok(self.now(split).await?.map(|standing| standing.holder()))
     }
 
@@ -233,7 +233,7 @@ impl Log {
     }
 
     /// Token and version of a split that this instance has taken, when a commit's fate is unknown.
-    pub(super) async fn look_again(&self, split: Split) -> Result<Option<(Token, u64)>, Failure> {
+    pub(super) async fn observe(&self, split: Split) -> Result<Option<(Token, u64)>, Failure> {
         let queue = self.queue_of(split);
         let own = self.splits().get(&split).cloned();
         let Some(own) = own else { return Ok(None) };
@@ -274,20 +274,15 @@ impl Log {
     async fn standing(&self, queue: &QueueId, min: u64, end: u64) -> Result<Option<Standing>, Failure> {
         let mut entries: Vec<(u64, Entry)> = Vec::new();
         let mut from = end;
-        while from > min {
+        while from > min && !entries.first().is_some_and(|(offset, entry)| entry.stands_alone(*offset)) {
             let to = from;
             from = to.saturating_sub(BLOCK).max(min);
-            let block = self.read(queue, from, to).await?;
-            entries.splice(0..0, block);
+            entries.splice(0..0, self.read(queue, from, to).await?);
             let base = entries.iter().rposition(|(offset, entry)| entry.stands_alone(*offset));
-            if let Some(base) = base {
-                entries.drain(..base);
-                return Ok(entries
-                    .into_iter()
-                    .fold(None, |standing, (at, entry)| entry::fold(standing, at, entry)));
-            }
+            entries.drain(..base.unwrap_or(0));
         }
-        if min > 0 {
+        let is_whole = entries.first().is_some_and(|(offset, entry)| entry.stands_alone(*offset));
+        if min > 0 && !is_whole {
             return Err(Failure::Fatal(
                 ErrorKind::Broker(format!(
                     "queue {queue} of topic `{}` has lost the state of a split: it holds {min} to {end}, and nothing in there says how the split stands; the group did not run for longer than the broker keeps messages: begin with another --group",
@@ -296,7 +291,7 @@ impl Log {
                 .into(),
             ));
         }
-        Ok(entries.into_iter().fold(None, |standing, (at, entry)| entry::fold(standing, at, entry)))
+        Ok(entries.into_iter().fold(None, |standing, (offset, entry)| entry::fold(standing, offset, entry)))
     }
 
     /// The entries from `from` on and in front of `to`, which are known to be stored.

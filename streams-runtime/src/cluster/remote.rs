@@ -178,7 +178,7 @@ impl Remote {
     pub(super) async fn read(&self, split: Split) -> Result<Option<(u64, Snapshot)>, Failure> {
         match self {
             Self::Own(rows) => Ok(rows.read(split)?),
-            Self::Log(log) => log.read_row(split),
+            Self::Log(log) => log.read_snapshot(split),
             #[cfg(feature = "mysql")]
             Self::Mysql(mysql, _) => Ok(mysql.read(split).await?),
         }
@@ -189,7 +189,7 @@ impl Remote {
         const NOBODY: (Token, u64) = (Token { epoch: 0, nonce: 0 }, 0);
         match self {
             Self::Own(rows) => Ok(rows.observe(split)),
-            Self::Log(log) => Ok(log.look_again(split).await?.unwrap_or(NOBODY)),
+            Self::Log(log) => Ok(log.observe(split).await?.unwrap_or(NOBODY)),
             #[cfg(feature = "mysql")]
             Self::Mysql(mysql, _) => Ok(mysql.observe(split).await?),
         }
@@ -200,7 +200,7 @@ impl Remote {
         match self {
             // Whoever had it had this directory, which is one process's at a time.
             Self::Own(_) => Ok(None),
-            Self::Log(log) => log.observe(split).await,
+            Self::Log(log) => log.holder(split).await,
             #[cfg(feature = "mysql")]
             Self::Mysql(mysql, _) => Ok(mysql.holder(split).await?),
         }

@@ -12,36 +12,33 @@ impl Fleet {
     pub(super) fn stopped(&mut self, split: Split, why: &Stop) -> Result<(), Error> {
         let place = self.row.place(split);
         self.runs.remove(&split);
-        let now_ms = self.now_ms();
+        // One that has panicked is replaced at once, and its split stays here.
+        if !matches!(why, Stop::Panicked(_)) {
+            let now_ms = self.now_ms();
+            self.instance.stopped(split, why, now_ms);
+        }
         let is_shared = self.remote.is_shared();
         let text = match why {
             Stop::Released => {
                 self.forget(split);
-                self.instance.stopped(split, why, now_ms);
                 return Ok(());
             }
             Stop::Panicked(culprit) => return self.panicked(split, culprit.clone()),
-            Stop::Flawed(culprit) => {
-                self.instance.stopped(split, why, now_ms);
-                return self.flawed(split, culprit);
-            }
+            Stop::Flawed(culprit) => return self.flawed(split, culprit),
             Stop::Fenced if is_shared => {
                 note(&format!("{place}: another instance has taken it over"));
                 self.forget(split);
-                self.instance.stopped(split, why, now_ms);
                 return Ok(());
             }
             // It is taken again, when the server answers.
             Stop::Away(text) if is_shared => {
                 self.fails(split, Lane::State, text);
-                self.instance.stopped(split, why, now_ms);
                 return Ok(());
             }
             Stop::Unclean if is_shared && self.group.has_others() => {
                 note(&format!(
                     "{place}: other code ran here and has not been ended; waiting for an instance of it"
                 ));
-                self.instance.stopped(split, why, now_ms);
                 return Ok(());
             }
             Stop::Unclean => format!(
