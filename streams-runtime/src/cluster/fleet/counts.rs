@@ -15,8 +15,11 @@ impl Fleet {
     /// What the last commits count.
     pub(in crate::cluster) async fn counters(&self) -> Counters {
         let mut counters = Counters::default();
-        // A report without numbers is better than none.
-        let snapshots = self.remote.snapshots(&self.row.splits()).await.unwrap_or_default();
+        let snapshots = self.remote.snapshots(&self.row.splits()).await.unwrap_or_else(|failure| {
+            let why = crate::cluster::give_up(failure);
+            note(&format!("what the job has counted cannot be read, and the report says 0: {why}"));
+            Vec::new()
+        });
         for (split, snapshot) in snapshots {
             let plan = self.stages.get(usize::from(split.stage.0));
             if plan.is_some_and(|plan| plan.upstream.is_empty()) {
