@@ -31,7 +31,7 @@ use crate::job::JobHandle;
 #[cfg(feature = "mysql")]
 use crate::remote::mysql::Mysql;
 use crate::report::{Counters, Outcome};
-use crate::rocketmq::{self, Broker, Config, Membership};
+use crate::rocketmq::{self, Broker, Config, Membership, Tls};
 use crate::run::{Ended, note};
 use crate::signals::StopFlag;
 
@@ -95,7 +95,7 @@ async fn start(
     let mut names = Config::new(cluster.namesrv.clone(), cluster.group.clone(), client.clone());
     names.access_key = secret("ROCKETMQ_ACCESS_KEY");
     names.secret_key = secret("ROCKETMQ_SECRET_KEY");
-    names.tls = switch("ROCKETMQ_TLS", std::env::var_os("ROCKETMQ_TLS"))?;
+    names.tls = tls(std::env::var_os("ROCKETMQ_TLS"), std::env::var("ROCKETMQ_TLS_CA").ok())?;
     let broker = Broker::connect(&names).await.map_err(failed)?;
 
     let n_sources = u16::try_from(config.from.len()).unwrap_or(u16::MAX);
@@ -222,6 +222,19 @@ fn switch(variable: &str, text: Option<OsString>) -> Result<bool, Error> {
     }
 }
 
+/// What the two variables about encryption say together.
+fn tls(on: Option<OsString>, authority: Option<String>) -> Result<Tls, Error> {
+    let asked = on.as_ref().is_some_and(|text| !text.is_empty());
+    match (switch("ROCKETMQ_TLS", on)?, authority.filter(|file| !file.is_empty())) {
+        (false, Some(_)) if asked => Err(Error::usage(
+            "ROCKETMQ_TLS_CA: says whom to trust, and ROCKETMQ_TLS says not to encrypt; leave one of them out",
+        )),
+        (_, Some(file)) => Ok(Tls::Authority(file)),
+        (true, None) => Ok(Tls::System),
+        (false, None) => Ok(Tls::Off),
+    }
+}
+
 /// What a broker said ends the run.
 #[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` calls")]
 fn failed(error: rocketmq::Error) -> Error {
@@ -270,5 +283,15 @@ mod tests {
         assert_eq!(switch("X", None).map_err(|error| error.to_string()), Ok(false));
         let text = read("TRUE").unwrap_err();
         assert!(text.contains("X: `TRUE` is neither on nor off; write yes"), "{text}");
+    }
+
+    #[test]
+    fn encryption() {
+        let read = |on: &str, authority: &str| tls(Some(on.into()), Some(authority.to_owned())).ok();
+        assert_eq!(read("", ""), Some(Tls::Off));
+        assert_eq!(read("yes", ""), Some(Tls::System));
+        assert_eq!(read("", "ca.pem"), Some(Tls::Authority("ca.pem".to_owned())));
+        assert_eq!(read("yes", "ca.pem"), read("", "ca.pem"));
+        assert_eq!(read("no", "ca.pem"), None);
     }
 }

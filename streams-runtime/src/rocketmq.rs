@@ -24,10 +24,11 @@ mod pull;
 mod route;
 mod send;
 mod settle;
+mod signature;
 mod wire;
 
 pub use broker::Broker;
-pub use config::{Config, Secret};
+pub use config::{Config, Secret, Tls};
 pub use error::Error;
 pub use members::Membership;
 pub use message::Outgoing;

@@ -148,7 +148,7 @@ fn brokers(out: &mut String) {
     entry(
         out,
         "--namesrv HOST:PORT[,..]",
-        "read and write topics, named like the ports where no URL is given, until a signal asks for the end; keys in ROCKETMQ_ACCESS_KEY and ROCKETMQ_SECRET_KEY, ROCKETMQ_TLS=yes to encrypt",
+        "read and write topics, named like the ports where no URL is given, until a signal asks for the end; keys in ROCKETMQ_ACCESS_KEY and ROCKETMQ_SECRET_KEY, ROCKETMQ_TLS=yes to encrypt, ROCKETMQ_TLS_CA=FILE where an authority of your own vouches for the servers",
     );
     entry(
         out,

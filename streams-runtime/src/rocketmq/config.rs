@@ -31,6 +31,18 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// Whether connections are encrypted. Certificates are always checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Tls {
+    /// They are not.
+    Off,
+    /// They are; those vouch for the servers that the system trusts.
+    System,
+    /// They are; the authorities in this file of certificates, in PEM, vouch for the servers.
+    Authority(String),
+}
+
 /// How to reach the brokers.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -40,8 +52,8 @@ pub struct Config {
     pub access_key: Option<Secret>,
     /// The secret key that requests are signed with.
     pub secret_key: Option<Secret>,
-    /// Whether connections are encrypted; certificates are checked against those that the system trusts.
-    pub tls: bool,
+    /// Whether connections are encrypted, and who vouches for the servers.
+    pub tls: Tls,
     /// The group in whose name is pulled and sent.
     pub group: String,
     /// This process's name among the members of its group; no other process may have the same.
@@ -61,7 +73,7 @@ impl Config {
             namesrv: namesrv.into_iter().map(Into::into).collect(),
             access_key: None,
             secret_key: None,
-            tls: false,
+            tls: Tls::Off,
             group: group.into(),
             client_id: client_id.into(),
             batch_bytes: DEFAULT_BATCH_BYTES,
@@ -91,6 +103,11 @@ impl Config {
         }
         if self.access_key.is_some() != self.secret_key.is_some() {
             return wrong("one of access key and secret key is missing; give both, or none".to_owned());
+        }
+        if let Tls::Authority(file) = &self.tls
+            && let Err(error) = std::fs::File::open(file)
+        {
+            return wrong(format!("`{file}`, which should have the certificates to trust: {error}"));
         }
         Ok(())
     }

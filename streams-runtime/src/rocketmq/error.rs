@@ -13,7 +13,9 @@ pub enum Error {
         what: String,
     },
     /// No name server answers.
-    #[error("no name server answers: {tried}; check the address, and that the name server runs there")]
+    #[error(
+        "no name server answers: {tried}; check the address, that the name server runs there, and whether it asks for TLS"
+    )]
     NameServer {
         /// Each address with the reason.
         tried: String,

@@ -1,9 +1,9 @@
 //! Requests and answers: connections of the client, kept apart by use.
 //!
-//! The client serializes the calls of one handle, so each call takes a handle of its own from a pool; the
-//! handles of a lane share one connection per broker. Lanes are apart since the client closes a connection
-//! when one answer on it is late: a late pull must neither make sends uncertain nor take a member out of its
-//! group.
+//! Of the client, its transport is used and nothing above it: what consumers and producers are there, this
+//! program does itself (`members`, `pull`, `send`). Calls of a lane share one connection per broker. Lanes are
+//! apart since the client closes a connection when one answer on it is late: a late pull must neither make
+//! sends uncertain nor take a member out of its group.
 
 use std::collections::HashSet;
 use std::error::Error as _;
@@ -12,19 +12,20 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rocketmq_client_rust::{
-    AclClientRPCHook, ClientConfig, ClientError, ClientInstanceHandle, ClientRpcHook, ClientRuntime,
-    ClientRuntimeConfig, SessionCredentials,
-};
-use rocketmq_error::{ViewValueRef, fields};
-use rocketmq_observability::TelemetryRuntimeGuard;
+use rocketmq_error::ErrorCode;
 use rocketmq_protocol::RemotingCommand;
+use rocketmq_runtime::shutdown_deadline::ShutdownDeadline;
 use rocketmq_runtime::{RuntimeConfig, RuntimeOwner};
+use rocketmq_transport::api::{
+    DefaultRequestProcessor, OutboundRequestOutcome, OutboundRequestRejectionReason, OutboundRequestStage,
+    TransportClient, TransportClientConfig, TransportError,
+};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::config::Config;
+use super::config::{Config, Tls};
 use super::error::Error;
+use super::signature::Signature;
 
 /// How long an answer may take that does not have to wait for anything.
 pub(super) const ANSWER_MS: u64 = 5_000;
@@ -34,6 +35,14 @@ const CONNECT: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_secs(3);
 const SHUTDOWN: Duration = Duration::from_secs(5);
 const THREADS: usize = 2;
+
+const NO_ANSWER: &str = "no answer in time";
+/// The client's errors that say so.
+const LATE: [ErrorCode; 3] = [
+    rocketmq_error::CORE_OPERATION_TIMED_OUT.code(),
+    rocketmq_error::TRANSPORT_RESPONSE_TIMEOUT.code(),
+    rocketmq_error::TRANSPORT_WRITE_TIMEOUT.code(),
+];
 
 /// What a connection is used for.
 #[derive(Clone, Copy, Debug)]
@@ -61,18 +70,25 @@ impl Lost {
             Self::Unsent(reason) | Self::Unknown(reason) => reason,
         }
     }
+
+    fn at(stage: OutboundRequestStage, reason: String) -> Self {
+        match stage {
+            OutboundRequestStage::BeforeWrite => Self::Unsent(reason),
+            _ => Self::Unknown(reason),
+        }
+    }
 }
 
-/// Order of the fields: handles go before the runtime that serves them.
+type Client = TransportClient<DefaultRequestProcessor>;
+
+/// Order of the fields: connections go before the runtime that serves them.
 pub(super) struct Wire {
-    control: Handles,
-    members: Handles,
-    pull: Handles,
-    send: Handles,
+    control: Client,
+    members: Client,
+    pull: Client,
+    send: Client,
     /// Addresses whose last call had an answer.
     reached: Mutex<HashSet<String>>,
-    client: Arc<ClientRuntime>,
-    _telemetry: TelemetryRuntimeGuard,
     owner: Mutex<Option<RuntimeOwner>>,
 }
 
@@ -83,36 +99,29 @@ impl Wire {
         let threads = RuntimeConfig::for_parallelism("rocketmq", THREADS);
         let plan = RuntimeOwner::plan(threads).map_err(|error| starting(error.to_string()))?;
         let owner = plan.build().map_err(|error| starting(error.to_string()))?;
-        let telemetry = TelemetryRuntimeGuard::noop();
-        let limits = ClientRuntimeConfig { shutdown_timeout: SHUTDOWN, ..ClientRuntimeConfig::default() };
-        let client =
-            ClientRuntime::try_new(owner.root_context().component("streams"), limits, telemetry.handle())
-                .map_err(|error| starting(text(&error)))?;
-        let mut settings = ClientConfig::new();
-        settings.set_namesrv_addr(config.namesrv.join(";").into());
-        settings.set_instance_name(config.client_id.as_str().into());
-        settings.set_use_tls(config.tls);
-        let hook = match (&config.access_key, &config.secret_key) {
-            (Some(access), Some(secret)) => {
-                let keys = SessionCredentials::with_keys(access.text(), secret.text());
-                Some(Arc::new(AclClientRPCHook::new(keys)) as Arc<ClientRpcHook>)
+        let context = owner.root_context().component("streams");
+        let mut settings = TransportClientConfig::default();
+        settings.tls.enable = config.tls != Tls::Off;
+        if let Tls::Authority(file) = &config.tls {
+            settings.tls.client.trust_cert_path = Some(file.clone());
+        }
+        let settings = Arc::new(settings);
+        let keys = config.access_key.as_ref().zip(config.secret_key.as_ref());
+        let signature = keys.map(|(access, secret)| Arc::new(Signature::new(access, secret)));
+        let lane = |name: &'static str| {
+            let client = Client::builder(settings.clone(), DefaultRequestProcessor, context.component(name));
+            let client = client.build().map_err(|error| starting(deepest(error.source(), &error)))?;
+            if let Some(signature) = &signature {
+                client.register_rpc_hook(signature.clone());
             }
-            _ => None,
-        };
-        let lane = |domain| Handles {
-            domain,
-            settings: settings.clone(),
-            hook: hook.clone(),
-            idle: Mutex::default(),
+            Ok(client)
         };
         Ok(Self {
-            control: lane(0),
-            members: lane(1),
-            pull: lane(2),
-            send: lane(3),
+            control: lane("control")?,
+            members: lane("members")?,
+            pull: lane("pull")?,
+            send: lane("send")?,
             reached: Mutex::default(),
-            client,
-            _telemetry: telemetry,
             owner: Mutex::new(Some(owner)),
         })
     }
@@ -130,16 +139,15 @@ impl Wire {
         if !locked(&self.reached).contains(address) {
             knock(address).await.map_err(Lost::Unsent)?;
         }
-        let handles = match lane {
+        let client = match lane {
             Lane::Control => &self.control,
             Lane::Members => &self.members,
             Lane::Pull => &self.pull,
             Lane::Send => &self.send,
         };
-        let handle = handles.take(&self.client).await.map_err(|error| Lost::Unsent(text(&error)))?;
         let to = address.into();
-        let answer = watched(address, handle.get().invoke_remoting(&to, request, wait_ms)).await;
-        let answer = answer.and_then(|answer| answer.map_err(|error| lost(&error)));
+        let answer = watched(address, client.invoke_request(Some(&to), request, wait_ms)).await;
+        let answer = answer.and_then(answered);
         let mut reached = locked(&self.reached);
         if answer.is_ok() {
             if !reached.contains(address) {
@@ -155,13 +163,10 @@ impl Wire {
     pub(super) async fn shutdown(&self) {
         let owner = locked(&self.owner).take();
         let Some(owner) = owner else { return };
-        for handles in [&self.control, &self.members, &self.pull, &self.send] {
-            let idle = std::mem::take(&mut *locked(&handles.idle));
-            for handle in idle {
-                handle.shutdown_owned().await;
-            }
+        let deadline = ShutdownDeadline::after(SHUTDOWN);
+        for client in [&self.control, &self.members, &self.pull, &self.send] {
+            client.shutdown_graceful(deadline).await;
         }
-        self.client.shutdown().await;
         owner.shutdown_tasks().await;
         owner.shutdown_background();
     }
@@ -170,49 +175,6 @@ impl Wire {
 impl fmt::Debug for Wire {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Wire").field("reached", &self.reached).finish_non_exhaustive()
-    }
-}
-
-/// The handles of a lane that no call uses.
-struct Handles {
-    domain: u64,
-    settings: ClientConfig,
-    hook: Option<Arc<ClientRpcHook>>,
-    idle: Mutex<Vec<ClientInstanceHandle>>,
-}
-
-impl Handles {
-    async fn take(&self, client: &ClientRuntime) -> Result<Taken<'_>, ClientError> {
-        let idle = locked(&self.idle).pop();
-        let handle = match idle {
-            Some(handle) => Taken { home: self, handle: Some(handle) },
-            None => {
-                let (settings, hook) = (self.settings.clone(), self.hook.clone());
-                let handle = ClientInstanceHandle::get_or_create(client, self.domain, settings, hook)?;
-                let handle = Taken { home: self, handle: Some(handle) };
-                handle.get().start().await?;
-                handle
-            }
-        };
-        Ok(handle)
-    }
-}
-
-/// Goes back to its pool also when the call is dropped half way.
-struct Taken<'a> {
-    home: &'a Handles,
-    handle: Option<ClientInstanceHandle>,
-}
-
-impl Taken<'_> {
-    fn get(&self) -> &ClientInstanceHandle {
-        self.handle.as_ref().expect("is there until it is dropped")
-    }
-}
-
-impl Drop for Taken<'_> {
-    fn drop(&mut self) {
-        locked(&self.home.idle).extend(self.handle.take());
     }
 }
 
@@ -240,43 +202,42 @@ async fn watched<T>(address: &str, call: impl Future<Output = T>) -> Result<T, L
     }
 }
 
-fn lost(error: &ClientError) -> Lost {
-    let phase = field(error, fields::PHASE.schema().name());
-    let unsent = matches!(phase, Some("endpoint_validation" | "connect" | "before_write"))
-        || error.is(&rocketmq_error::TRANSPORT_ADMISSION_QUEUE_SATURATED)
-        || error.is(&rocketmq_error::CLIENT_LIFECYCLE_NOT_STARTED);
-    if unsent { Lost::Unsent(text(error)) } else { Lost::Unknown(text(error)) }
+fn answered(outcome: Result<OutboundRequestOutcome, TransportError>) -> Result<RemotingCommand, Lost> {
+    let rejection = match outcome {
+        Ok(OutboundRequestOutcome::Response(answer)) => return Ok(answer),
+        Ok(OutboundRequestOutcome::Rejected(rejection)) => rejection,
+        Ok(OutboundRequestOutcome::Contract(contract)) => {
+            return Err(Lost::at(contract.stage(), format!("not a request: {:?}", contract.reason())));
+        }
+        Err(error) => {
+            // What is not known to be unsent may have been sent.
+            let stage = error.request_stage().unwrap_or(OutboundRequestStage::Writing);
+            let code = error.descriptor().code();
+            let reason = match LATE.contains(&code) {
+                true => NO_ANSWER.to_owned(),
+                false => format!("{} ({code})", deepest(error.source(), &error)),
+            };
+            return Err(Lost::at(stage, reason));
+        }
+    };
+    let reason = match rejection.reason() {
+        OutboundRequestRejectionReason::DeadlineExpired => NO_ANSWER,
+        OutboundRequestRejectionReason::Cancelled => "the call was given up",
+        OutboundRequestRejectionReason::ClientStopping => "the client has been shut down",
+        OutboundRequestRejectionReason::SessionClosed => "connection lost",
+        OutboundRequestRejectionReason::QueueSaturated => "too many requests wait for this connection",
+        OutboundRequestRejectionReason::EndpointUnavailable => "no connection",
+    };
+    Err(Lost::at(rejection.stage(), reason.to_owned()))
 }
 
 /// The client hides reasons from its `Display`; the deepest source has the operating system's.
-fn text(error: &ClientError) -> String {
-    let late = [
-        &rocketmq_error::CORE_OPERATION_TIMED_OUT,
-        &rocketmq_error::TRANSPORT_RESPONSE_TIMEOUT,
-        &rocketmq_error::TRANSPORT_WRITE_TIMEOUT,
-    ];
-    if late.iter().any(|descriptor| error.is(descriptor)) {
-        return "no answer in time".to_owned();
+fn deepest(source: Option<&(dyn std::error::Error + 'static)>, error: &dyn fmt::Display) -> String {
+    let Some(mut deepest) = source else { return error.to_string() };
+    while let Some(source) = deepest.source() {
+        deepest = source;
     }
-    let mut deepest: Option<&(dyn std::error::Error + 'static)> = error.source();
-    while let Some(source) = deepest.and_then(|source| source.source()) {
-        deepest = Some(source);
-    }
-    let code = error.descriptor().code();
-    let phase =
-        field(error, fields::PHASE.schema().name()).map_or_else(String::new, |phase| format!(", {phase}"));
-    match deepest {
-        Some(source) => format!("{source} ({code}{phase})"),
-        None => format!("connection lost ({code}{phase})"),
-    }
-}
-
-fn field<'a>(error: &'a ClientError, name: &str) -> Option<&'a str> {
-    let view = error.shared_error().diagnostic_view().ok()?;
-    view.fields().find_map(|field| match field.value() {
-        ViewValueRef::Text(value) if field.name() == name => Some(value),
-        _ => None,
-    })
+    deepest.to_string()
 }
 
 /// Nothing panics while one of these locks is held, and their content is whole in any case.

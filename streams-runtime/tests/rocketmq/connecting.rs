@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use streams_runtime::rocketmq::{Broker, Config, Error, Secret};
+use streams_runtime::rocketmq::{Broker, Config, Error, Secret, Tls};
 
 use super::{config, in_time, plain, store, topic};
 
@@ -65,7 +65,7 @@ async fn calls_after_the_end_fail() {
 #[tokio::test]
 async fn a_certificate_that_nobody_vouches_for_is_refused() {
     let mut config = config();
-    config.tls = true;
+    config.tls = Tls::System;
     let error = in_time(Broker::connect(&config)).await.unwrap_err();
     assert!(error.to_string().contains("invalid peer certificate"), "{error}");
 }

@@ -31,12 +31,15 @@ impl Fleet {
     }
 
     pub(crate) async fn at(namesrv: &str, job: &'static str, n_queues: u16) -> Self {
-        let config = Config::new([namesrv], unique("group"), unique("client"));
-        let broker = Broker::connect(&config).await.unwrap();
+        Self::with(&Config::new([namesrv], unique("group"), unique("client")), job, n_queues).await
+    }
+
+    pub(crate) async fn with(config: &Config, job: &'static str, n_queues: u16) -> Self {
+        let broker = Broker::connect(config).await.unwrap();
         let (input, output) = (unique("flows"), unique("totals"));
         broker.create_topic(&input, n_queues, n_queues).await.unwrap();
         broker.create_topic(&output, 3, 3).await.unwrap();
-        let (place, group, namesrv) = (Place::new(job), unique("traffic"), namesrv.to_owned());
+        let (place, group, namesrv) = (Place::new(job), unique("traffic"), config.namesrv[0].clone());
         Self { place, namesrv, broker, input, output, group, port: "" }
     }
 

@@ -19,6 +19,7 @@ mod outputs;
 #[allow(dead_code, reason = "the tests of files use all of it")]
 mod program;
 mod reading;
+mod secured;
 mod sending;
 #[cfg(feature = "mysql")]
 mod shared;

@@ -21,10 +21,20 @@ impl Ours {
     }
 
     pub(crate) fn run(&self, verb: &str) -> String {
+        self.run_with(verb, "no")
+    }
+
+    /// With servers that speak TLS only and take signed requests only.
+    pub(crate) fn run_secured(&self, verb: &str) -> String {
+        self.run_with(verb, "yes")
+    }
+
+    fn run_with(&self, verb: &str, secured: &str) -> String {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/rocketmq");
         let mut command = Command::new(script);
         command
             .arg(verb)
+            .env("ROCKETMQ_SECURED", secured)
             .env("NS_PORT", self.port.to_string())
             .env("BROKER_PORT", (self.port + 5).to_string());
         let output = command.stderr(Stdio::inherit()).output().unwrap();
