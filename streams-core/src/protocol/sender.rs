@@ -44,6 +44,8 @@ pub struct Sender {
     next_floor: u64,
     /// Items that are not known to be stored, from number `acked + 1`.
     queue: VecDeque<Item>,
+    /// The bytes of their records.
+    bytes: usize,
     /// How many of them may leave.
     released: usize,
     /// How many of them are in the message that is under way.
@@ -66,6 +68,7 @@ impl Sender {
     #[must_use]
     pub fn new(state: SenderState) -> Self {
         let queue = VecDeque::from(state.outbox);
+        let bytes = queue.iter().map(record_bytes).sum();
         Self {
             next: state.next,
             acked: state.acked,
@@ -74,6 +77,7 @@ impl Sender {
             next_floor: state.floor,
             released: queue.len(),
             queue,
+            bytes,
             flying: None,
             present: 0,
             watermark_ms: i64::MIN,
@@ -98,6 +102,7 @@ impl Sender {
     /// Queues an item and numbers it. `held` items wait for [`Self::release`].
     pub fn push(&mut self, item: Item, held: bool) {
         let held = held && !planted(Bug::HeldSentEarly);
+        self.bytes += record_bytes(&item);
         self.queue.push_back(item);
         self.next += 1;
         // Nothing overtakes a held item.
@@ -147,6 +152,12 @@ impl Sender {
     #[must_use]
     pub fn len(&self) -> usize {
         self.queue.len()
+    }
+
+    /// The bytes of their records.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Whether everything is known to be stored.
@@ -222,7 +233,7 @@ impl Sender {
         // One that is longer goes alone: a message has a limit that is not far above the longest item.
         let fits = |item: &&Item| {
             let first = bytes == 0;
-            bytes += if let Item::Data(data) = item { data.len() } else { 0 };
+            bytes += record_bytes(item);
             first || bytes <= BYTES
         };
         self.queue.iter().skip(flying).take(most).take_while(fits).count()
@@ -255,10 +266,16 @@ impl Sender {
     }
 
     fn confirm(&mut self, last: u64) {
-        while self.acked < last && !self.queue.is_empty() {
-            self.queue.pop_front();
+        while self.acked < last
+            && let Some(item) = self.queue.pop_front()
+        {
+            self.bytes -= record_bytes(&item);
             self.released = self.released.saturating_sub(1);
             self.acked += 1;
         }
     }
+}
+
+fn record_bytes(item: &Item) -> usize {
+    if let Item::Data(data) = item { data.len() } else { 0 }
 }

@@ -82,6 +82,8 @@ pub struct Role {
     pub rows_in: RowsIn,
     /// How many items may wait to be stored before it stops reading.
     pub most_waiting: usize,
+    /// The same in bytes of their records; a batch of messages may go beyond it.
+    pub most_waiting_bytes: usize,
     /// After how many records it commits without being asked: what is not committed is in memory alone.
     pub most_uncommitted: u64,
     /// An owner that is to hand the split over reads so many messages more, to the end of its queue, and so comes as
@@ -139,6 +141,7 @@ pub struct Worker {
     quiet_since_ms: Option<u64>,
     /// Results that the next commit writes.
     results: Vec<Committed>,
+    result_bytes: usize,
     /// Records since the last commit began.
     uncommitted: u64,
     /// Where the last commit stands.
@@ -207,6 +210,7 @@ impl Worker {
             postponed_ms: None,
             quiet_since_ms: None,
             results: Vec::new(),
+            result_bytes: 0,
             uncommitted: 0,
             committed_offset: 0,
             wants_checkpoint: false,
@@ -349,7 +353,9 @@ impl Worker {
             return;
         }
         self.turn_page(actions);
-        if !self.polling && self.waiting() < self.role.most_waiting {
+        let has_room =
+            self.waiting() < self.role.most_waiting && self.waiting_bytes() < self.role.most_waiting_bytes;
+        if !self.polling && has_room {
             self.polling = true;
             actions.push(Action::Poll { offset: self.offset });
         }
@@ -365,6 +371,12 @@ impl Worker {
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.results.len() + self.senders.values().map(Sender::len).sum::<usize>()
+    }
+
+    /// The bytes of their records.
+    #[must_use]
+    pub fn waiting_bytes(&self) -> usize {
+        self.result_bytes + self.senders.values().map(Sender::bytes).sum::<usize>()
     }
 
     /// How many records are in no commit yet.

@@ -63,6 +63,7 @@ pub(crate) fn tiny(inputs: Vec<super::plan::Input>, blueprint: &Blueprint) -> Ru
         page_rows: usize::MAX,
         page_pause: 1,
         most_waiting: usize::MAX,
+        most_waiting_bytes: usize::MAX,
         most_uncommitted: u64::MAX,
         most_behind: u64::MAX,
         in_commit: false,

@@ -316,6 +316,7 @@ impl<'a> World<'a> {
             settle_ms: 2_000,
             rows_in: if self.plan.shape.copied { RowsIn::RemoteAndCopy } else { RowsIn::Remote },
             most_waiting: self.plan.shape.most_waiting,
+            most_waiting_bytes: self.plan.shape.most_waiting_bytes,
             most_uncommitted: self.plan.shape.most_uncommitted,
             most_behind: self.plan.shape.most_behind,
             most_bytes: usize::MAX,

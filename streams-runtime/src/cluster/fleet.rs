@@ -58,7 +58,9 @@ const REFRESH: Duration = Duration::from_secs(6 * 3_600);
 /// How long a message whose fate is unknown may take to appear in an output.
 const SETTLE_MS: u64 = 2_000;
 /// Items that may wait to be stored before a split stops reading.
-const MOST_WAITING: usize = 4_096;
+const MOST_WAITING: usize = 2_048;
+/// Bytes of such items.
+const MOST_WAITING_BYTES: usize = 1024 * 1024;
 /// The longest record: a message of 4 MiB, which is what brokers take, less what it has beside its body.
 const MOST_BYTES: usize = 4 * 1024 * 1024 - 64 * 1024;
 /// Records after which a split commits unasked.
@@ -386,6 +388,7 @@ impl Fleet {
             settle_ms: SETTLE_MS,
             rows_in: self.remote.rows_in(),
             most_waiting: MOST_WAITING,
+            most_waiting_bytes: MOST_WAITING_BYTES,
             most_uncommitted: MOST_UNCOMMITTED,
             most_behind: MOST_BEHIND,
             most_bytes: MOST_BYTES,

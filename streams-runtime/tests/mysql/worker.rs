@@ -156,6 +156,7 @@ impl Owner {
             settle_ms: 0,
             rows_in: RowsIn::Remote,
             most_waiting: 100,
+            most_waiting_bytes: usize::MAX,
             most_uncommitted: 500,
             most_behind: 100,
             most_bytes: usize::MAX,

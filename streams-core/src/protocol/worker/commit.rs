@@ -122,6 +122,7 @@ impl Worker {
             self.prepare(&delta, actions);
         }
         let results = std::mem::take(&mut self.results);
+        self.result_bytes = 0;
         self.commit = Some(Pending { snapshot, delta, results, clean });
         if !self.is_copied() {
             self.ask_commit(actions);

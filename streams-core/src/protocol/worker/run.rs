@@ -32,8 +32,9 @@ impl Worker {
             return self.stop(stop, actions);
         }
         // What is in no commit is in memory alone, so memory asks for one (rule 16).
-        self.wants_checkpoint |=
-            self.uncommitted >= self.role.most_uncommitted || self.results.len() >= self.role.most_waiting;
+        self.wants_checkpoint |= self.uncommitted >= self.role.most_uncommitted
+            || self.results.len() >= self.role.most_waiting
+            || self.result_bytes >= self.role.most_waiting_bytes;
         if planted(Bug::DirtySpill) {
             self.spill(actions);
         }
@@ -275,6 +276,7 @@ impl Worker {
             for (address, bytes) in batch.addressed() {
                 let record = bytes.get(address.key_len..).unwrap_or_default().to_vec();
                 self.counters.records_out += 1;
+                self.result_bytes += record.len();
                 self.results.push(Committed { output, record });
             }
             return;

@@ -177,11 +177,16 @@ impl World<'_> {
     /// A worker asks for something: does it keep to its bounds?
     pub(super) fn check_bounds(&mut self, worker: u32, action: &Action) {
         let Some(slot) = self.slots.get(&worker) else { return };
-        let (waiting, uncommitted) = (slot.worker.waiting(), slot.worker.uncommitted());
+        let (waiting, bytes) = (slot.worker.waiting(), slot.worker.waiting_bytes());
+        let uncommitted = slot.worker.uncommitted();
         let shape = &self.plan.shape;
-        let within = waiting < shape.most_waiting && uncommitted < shape.most_uncommitted;
+        let within = waiting < shape.most_waiting
+            && bytes < shape.most_waiting_bytes
+            && uncommitted < shape.most_uncommitted;
         if matches!(action, Action::Poll { .. }) && !within {
-            let text = format!("w{worker} reads on with {waiting} waiting and {uncommitted} uncommitted");
+            let text = format!(
+                "w{worker} reads on with {waiting} waiting in {bytes} bytes and {uncommitted} uncommitted"
+            );
             self.fail("I18", text);
         }
     }
