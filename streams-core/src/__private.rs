@@ -12,8 +12,11 @@ pub use crate::op::running::{Forever, Ttl};
 pub use crate::plan::{Job, Plan, cloned, level, outlet};
 pub use crate::ports::Ports;
 pub use crate::record::Schema;
-pub use crate::stream::joins::{full_join, join, join_table, left_join, left_join_table, right_join};
-pub use crate::stream::{aggregate, aggregate_late, fork, tee, union};
+pub use crate::setting::setting_type;
+pub use crate::stream::joins::{
+    changes, full_join, join, join_table, left_join, left_join_table, right_join,
+};
+pub use crate::stream::{aggregate, aggregate_late, cut, fork, tee, union};
 pub use crate::tail::{Shared, Tee, Up};
 pub use crate::topology::{About, Node, SettingSpec, about};
 pub use crate::window::{

@@ -212,7 +212,8 @@ macro_rules! tuples {
             }
         }
 
-        impl<$($name: Mergeable),*> Mergeable for ($($name,)*) {}
+        impl<$($name: Mergeable),*> StandsIn<crate::window::Hopping> for ($($name,)*) {}
+        impl<$($name: Mergeable),*> StandsIn<crate::window::Session> for ($($name,)*) {}
     };
 }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::key::{Key, Shuffled};
 use crate::op::interval_join::IntervalJoin;
 use crate::op::window_join::WindowJoin;
+use crate::proof::{Fails, Holds, Never};
 use crate::record::EventTimed;
 use crate::time::as_ms;
 use crate::window::{Fixed, Hopping, Tumbling, WindowSpec, has_fraction};
@@ -69,6 +70,7 @@ pub const fn checked_within(spec: Within) -> Within {
     note = "write `tumbling(secs(10))`, `hopping(secs(10), secs(2))` or `within(secs(5), secs(5))`"
 )]
 pub trait JoinBound: Copy {
+    crate::proof::told_once!(JoinBound);
     /// The operator that joins under it.
     type Join<K: Key, A: Shuffled, B: Shuffled, P>;
 
@@ -85,7 +87,9 @@ pub trait JoinBound: Copy {
 
 macro_rules! windows {
     ($($spec:ty),*) => {$(
+        #[diagnostic::do_not_recommend]
         impl JoinBound for $spec {
+            crate::proof::holds!();
             type Join<K: Key, A: Shuffled, B: Shuffled, P> = WindowJoin<K, A, B, P>;
 
             fn join<K: Key, A: Shuffled, B: Shuffled, P>(
@@ -105,7 +109,9 @@ macro_rules! windows {
 
 windows!(Tumbling, Hopping);
 
+#[diagnostic::do_not_recommend]
 impl JoinBound for Within {
+    crate::proof::holds!();
     type Join<K: Key, A: Shuffled, B: Shuffled, P> = IntervalJoin<K, A, B, P>;
 
     fn join<K: Key, A: Shuffled, B: Shuffled, P>(
@@ -127,10 +133,19 @@ impl JoinBound for Within {
     label = "keeps `{Self}` in its state",
     note = "add `#[record]` to `{Self}`"
 )]
-pub trait Joinable: Shuffled {}
+pub trait Joinable<M = Holds>: Shuffled {
+    crate::proof::told_once!(Joinable<M>);
+}
 
 #[diagnostic::do_not_recommend]
-impl<T: Shuffled> Joinable for T {}
+impl<T: Shuffled> Joinable<Holds> for T {
+    crate::proof::holds!();
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Never + Shuffled> Joinable<Fails> for T {
+    crate::proof::holds!();
+}
 
 /// The key of a stream that is joined with one whose key is `K`.
 #[diagnostic::on_unimplemented(
@@ -139,11 +154,15 @@ impl<T: Shuffled> Joinable for T {}
     note = "give both sides a key of the same type with `.key_by(..)`"
 )]
 pub trait SameKey<K> {
+    crate::proof::told_once!(SameKey<K>);
+
     /// The key, which is of that type.
     fn same(self) -> K;
 }
 
 impl<K> SameKey<K> for K {
+    crate::proof::holds!();
+
     #[inline(always)]
     fn same(self) -> K {
         self
@@ -177,10 +196,13 @@ impl<Tm> SameTime<Tm> for Tm {}
     note = "`Some(row)` sets the row of its key and `None` removes it; write `.map(Some)` behind the `key_by` where nothing is removed"
 )]
 pub trait Change: Joinable {
+    crate::proof::told_once!(Change);
     /// What the table has per key.
     type Row: Shuffled;
 }
 
+#[diagnostic::do_not_recommend]
 impl<B: Shuffled> Change for Option<B> {
+    crate::proof::holds!();
     type Row = B;
 }

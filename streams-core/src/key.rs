@@ -9,6 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::codec;
 use crate::error::CodecError;
+use crate::proof::{Fails, Holds, Never};
 use crate::record::NoKey;
 
 /// What a stream may be keyed by: owned, ordered, hashable and encodable. Floats and references are not.
@@ -17,10 +18,19 @@ use crate::record::NoKey;
     label = "not a stable key",
     note = "a key must be owned, hashable, ordered and encodable; floats and references are not: use an integer, a `String`, a tuple of them or a `#[record]` with `#[derive(PartialEq, Eq, Hash, PartialOrd, Ord)]`"
 )]
-pub trait Key: Hash + Ord + Clone + Serialize + DeserializeOwned + Send + 'static {}
+pub trait Key<M = Holds>: Hash + Ord + Clone + Serialize + DeserializeOwned + Send + 'static {
+    crate::proof::told_once!(Key<M>);
+}
 
 #[diagnostic::do_not_recommend]
-impl<K: Hash + Ord + Clone + Serialize + DeserializeOwned + Send + 'static> Key for K {}
+impl<K: Hash + Ord + Clone + Serialize + DeserializeOwned + Send + 'static> Key<Holds> for K {
+    crate::proof::holds!();
+}
+
+#[diagnostic::do_not_recommend]
+impl<K: Never + Hash + Ord + Clone + Serialize + DeserializeOwned + Send + 'static> Key<Fails> for K {
+    crate::proof::holds!();
+}
 
 /// A value that can leave its machine: it crosses a shuffle or is kept in state.
 #[diagnostic::on_unimplemented(
@@ -28,10 +38,19 @@ impl<K: Hash + Ord + Clone + Serialize + DeserializeOwned + Send + 'static> Key 
     label = "sends `{Self}` to another split",
     note = "add `#[record]` to `{Self}`"
 )]
-pub trait Shuffled: Serialize + DeserializeOwned + Send + 'static {}
+pub trait Shuffled<M = Holds>: Serialize + DeserializeOwned + Send + 'static {
+    crate::proof::told_once!(Shuffled<M>);
+}
 
 #[diagnostic::do_not_recommend]
-impl<T: Serialize + DeserializeOwned + Send + 'static> Shuffled for T {}
+impl<T: Serialize + DeserializeOwned + Send + 'static> Shuffled<Holds> for T {
+    crate::proof::holds!();
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Never + Serialize + DeserializeOwned + Send + 'static> Shuffled<Fails> for T {
+    crate::proof::holds!();
+}
 
 /// The index below `n` of the machine that owns `key`: the same in every process and every build. `scratch` is
 /// reused between calls.

@@ -11,6 +11,8 @@ pub mod record;
 
 pub mod key;
 
+pub mod proof;
+
 pub mod stream;
 
 pub mod window;

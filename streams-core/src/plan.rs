@@ -13,7 +13,7 @@ use crate::machine::{Assembled, Built, Entry, SourceEntry};
 use crate::ports::{Input, Output, Ports, Source};
 use crate::push::Push;
 use crate::record::{NoKey, Rec};
-use crate::setting::Setting;
+use crate::setting::SettingType;
 use crate::stream::{Port, Returned, Stream};
 use crate::tail::ToPort;
 use crate::topology::{About, Node, SettingSpec, Topology};
@@ -21,8 +21,8 @@ use crate::window::WindowSpec;
 
 /// A job: what `#[stream_job]` makes of a function.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a job",
-    label = "not a job",
+    message = "this is not a job",
+    label = "`{Self}` is not a job",
     note = "add `#[stream_job]` to the function"
 )]
 pub trait Job: Sized + Send + Sync + 'static {
@@ -77,24 +77,29 @@ impl<L: Layout, P: Ports> Plan<L, P> {
     }
 
     /// Opens the next input port.
-    pub fn source<S: Port>(&mut self, name: &'static str) -> (Inlet<S::Item>, Stream<S::Item>)
+    pub fn source<S: Port, M>(
+        &mut self,
+        name: &'static str,
+    ) -> <S::Item as Input<M>>::Proven<(Inlet<S::Item>, Stream<S::Item>)>
     where
-        S::Item: Input,
+        S::Item: Input<M>,
     {
         let index = self.n_sources;
         self.n_sources += 1;
-        (Inlet { index, name, _type: PhantomData }, Stream::head())
+        S::Item::proven((Inlet { index, name, _type: PhantomData }, Stream::head()))
     }
 
     /// Reads a setting: what was given, else the default.
     ///
     /// # Errors
     /// When there is neither or the text is no `T`.
-    pub fn setting<T: Setting>(&self, name: &'static str) -> Result<T, BuildError> {
+    #[expect(clippy::needless_pass_by_value, reason = "a type is named where it is needed")]
+    pub fn setting<T>(&self, name: &'static str, ty: SettingType<T>) -> Result<T, BuildError> {
         let wrong = |reason: String| BuildError::Setting { name: name.to_owned(), reason };
         let default = self.topology.settings.iter().find(|s| s.name == name).and_then(|s| s.default);
         let text = self.settings.get(name).map(String::as_str).or(default);
-        T::parse(text.ok_or_else(|| wrong("it has no default and must be given".to_owned()))?).map_err(wrong)
+        (ty.parse)(text.ok_or_else(|| wrong("it has no default and must be given".to_owned()))?)
+            .map_err(wrong)
     }
 
     /// Checks a window whose size is known only now.
@@ -114,9 +119,9 @@ impl<L: Layout, P: Ports> Plan<L, P> {
     ///
     /// # Errors
     /// When it is impossible.
-    pub fn join_bound<B: JoinBound>(&self, bound: B) -> Result<B, BuildError> {
+    pub fn join_bound<B: JoinBound>(&self, bound: B) -> Result<B::Proven<B>, BuildError> {
         match bound.problem() {
-            None => Ok(bound),
+            None => Ok(B::proven(bound)),
             Some(reason) => {
                 Err(BuildError::Window { job: self.topology.job.to_owned(), reason: reason.to_owned() })
             }
@@ -197,14 +202,14 @@ impl<L, P, C> std::fmt::Debug for Wiring<L, P, C> {
 impl<L: Layout, P: Ports, C: Context> Wiring<L, P, C> {
     /// Ends a stream at an output port: the node in front of the port's sink.
     #[expect(clippy::needless_pass_by_value, reason = "an outlet has one sink")]
-    pub fn sink<S, T, K, Tm, W, O, H>(
+    pub fn sink<S: Port, T, K, Tm, W, O, H>(
         &mut self,
         outlet: Outlet<S>,
         stream: Stream<T, K, Tm, W, O, H>,
     ) -> Chain<O, ToPort<L::End<K, T, P::Sink<T>>>, H>
     where
         K: PortKey,
-        T: Output + Returned<S>,
+        T: Output + Returned<S::Item>,
     {
         let Outlet { index, name, .. } = outlet;
         stream.close().connect(ToPort { index, end: L::end(name, self.ports.sink(index, name)) })

@@ -5,6 +5,7 @@ use serde::de::DeserializeOwned;
 
 use crate::context::Cx;
 use crate::effects::OutputBatch;
+use crate::proof::{Fails, Holds, Never};
 use crate::record::Rec;
 
 /// What can come in through a port.
@@ -13,10 +14,19 @@ use crate::record::Rec;
     label = "an input port of `{Self}`",
     note = "add `#[record]` to `{Self}`"
 )]
-pub trait Input: DeserializeOwned + Send + 'static {}
+pub trait Input<M = Holds>: DeserializeOwned + Send + 'static {
+    crate::proof::told_once!(Input<M>);
+}
 
 #[diagnostic::do_not_recommend]
-impl<T: DeserializeOwned + Send + 'static> Input for T {}
+impl<T: DeserializeOwned + Send + 'static> Input<Holds> for T {
+    crate::proof::holds!();
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Never + DeserializeOwned + Send + 'static> Input<Fails> for T {
+    crate::proof::holds!();
+}
 
 /// What can go out through a port.
 #[diagnostic::on_unimplemented(

@@ -23,6 +23,21 @@ pub trait Setting: Sized + Clone + Send + Sync + 'static {
     fn parse(text: &str) -> Result<Self, String>;
 }
 
+/// A type of which it is known that it is a [`Setting`]; made by [`setting_type`].
+#[derive(Debug)]
+pub struct SettingType<T> {
+    pub(crate) parse: fn(&str) -> Result<T, String>,
+    pub(crate) check: fn(&str) -> Result<(), String>,
+    pub(crate) placeholder: &'static str,
+    pub(crate) absent: Option<&'static str>,
+}
+
+/// The type of a setting; the one place at which the expansion asks whether it can be one.
+#[must_use]
+pub const fn setting_type<T: Setting>() -> SettingType<T> {
+    SettingType { parse: T::parse, check: check::<T>, placeholder: T::PLACEHOLDER, absent: T::ABSENT }
+}
+
 /// Whether `text` is a `T`.
 ///
 /// # Errors

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::aggregate::{Aggregates, StandsIn, Typer};
 use crate::chain::{Closed, Id, Then};
-use crate::join::Timed;
+use crate::join::{SameKey, SameTime, Timed};
 use crate::key::{Key, Shuffled};
 use crate::layout::Queue;
 use crate::op::distinct_within::DistinctWithin;
@@ -22,6 +22,7 @@ use crate::op::late::ClosedLate;
 use crate::op::map::Map;
 use crate::op::running::Retention;
 use crate::op::try_map::TryMap;
+use crate::proof::{Fails, Holds, Never};
 use crate::push::Operator;
 use crate::record::{EventTimed, NoKey, NoTime, Rec, TimeMark};
 use crate::time::{OutOfOrder, TimeBound};
@@ -71,16 +72,16 @@ impl<T> Port for Stream<T> {
     type Item = T;
 }
 
-/// The records of an output whose type in the signature is `S`.
+/// The records of an output whose type in the signature is `Stream<S>`.
 #[diagnostic::on_unimplemented(
-    message = "this output gives `{Self}`, but the signature says `{S}`",
+    message = "this output gives `{Self}`, but the signature says `Stream<{S}>`",
     label = "the job returns a stream of `{Self}` here",
     note = "write `Stream<{Self}>` in the signature, or turn the records into what it says with a `map`"
 )]
 pub trait Returned<S> {}
 
 #[diagnostic::do_not_recommend]
-impl<T> Returned<Stream<T>> for T {}
+impl<T> Returned<T> for T {}
 
 impl<T> Stream<T> {
     pub(crate) fn head() -> Self {
@@ -99,7 +100,7 @@ pub trait BoundFor<K, Tm>: TimeBound {}
 #[diagnostic::do_not_recommend]
 impl<K, Tm> BoundFor<K, Tm> for OutOfOrder<false> {}
 #[diagnostic::do_not_recommend]
-impl BoundFor<NoKey, NoTime> for OutOfOrder<true> {}
+impl<K: SameKey<NoKey>, Tm: SameTime<NoTime>> BoundFor<K, Tm> for OutOfOrder<true> {}
 
 /// Stream with one more operator.
 type Next<T, K, Tm, W, O, X, H> = Stream<T, K, Tm, W, Then<O, X>, H>;
@@ -161,11 +162,11 @@ impl<T, K, Tm, W, O, H> Stream<T, K, Tm, W, O, H> {
     }
 
     /// Gives each record a key; what comes behind sees all records of one key in one place, in order.
-    pub fn key_by<K2: Key, F: Fn(&T) -> K2 + Pure>(self, key: F) -> Next<T, K2, Tm, W, O, KeyBy<F, K2>, H>
-    where
-        T: Shuffled,
-    {
-        self.then(KeyBy(key, PhantomData))
+    pub fn key_by<K2: Key<M>, F: Fn(&T) -> K2 + Pure, M>(
+        self,
+        key: F,
+    ) -> K2::Proven<Next<T, K2, Tm, W, O, KeyBy<F, K2>, H>> {
+        K2::proven(self.then(KeyBy(key, PhantomData)))
     }
 
     /// Keeps the first of the records of a key that are less than `length` of event time apart: what is repeated
@@ -259,12 +260,14 @@ impl<T, K, Tm, W, O, H> Stream<T, K, Tm, W, O, H> {
     pub(crate) fn close(self) -> Closed<O, H> {
         Closed { operators: self.operators, _head: PhantomData }
     }
+}
 
-    /// Ends the stage behind a `key_by`.
-    #[doc(hidden)]
-    pub fn cut(self) -> (Closed<O, H>, Queue<K, T>, Stream<T, K, Tm, NoWindow, Id, Rec<K, T>>) {
-        (self.close(), Queue { _type: PhantomData }, restart())
-    }
+/// Ends the stage behind a `key_by`: its end, what crosses the border, the stream behind it.
+#[expect(clippy::type_complexity, reason = "three things leave here, each with its own type")]
+pub fn cut<T: Shuffled<M>, K, Tm, O, H, M>(
+    stream: Stream<T, K, Tm, NoWindow, O, H>,
+) -> T::Proven<(Closed<O, H>, Queue<K, T>, Stream<T, K, Tm, NoWindow, Id, Rec<K, T>>)> {
+    T::proven((stream.close(), Queue { _type: PhantomData }, restart()))
 }
 
 fn restart<T, K, Tm>() -> Stream<T, K, Tm, NoWindow, Id, Rec<K, T>> {
@@ -284,18 +287,30 @@ pub struct Forks<T, K, Tm, W> {
     label = "each use gets its own copy of `{T}`",
     note = "add `#[derive(Clone)]` to `{T}`, or use the stream once"
 )]
-pub trait Forkable<T> {}
+pub trait Forkable<T, M = Holds> {
+    crate::proof::told_once!(Forkable<T, M>);
+}
 
 #[diagnostic::do_not_recommend]
-impl<T: Clone, K: Clone, Tm, W, O, H> Forkable<T> for Stream<T, K, Tm, W, O, H> {}
+impl<T: Clone, K: Clone, Tm, W, O, H> Forkable<T, Holds> for Stream<T, K, Tm, W, O, H> {
+    crate::proof::holds!();
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Never, K, Tm, W, O, H> Forkable<T, Fails> for Stream<T, K, Tm, W, O, H> {
+    crate::proof::holds!();
+}
 
 /// Ends the stream in front of a fan-out.
-pub fn tee<T, K, Tm, W, O, H>(stream: Stream<T, K, Tm, W, O, H>) -> (Closed<O, H>, Forks<T, K, Tm, W>)
+pub fn tee<T, K, Tm, W, O, H, M>(
+    stream: Stream<T, K, Tm, W, O, H>,
+) -> <Stream<T, K, Tm, W, O, H> as Forkable<T, M>>::Proven<(Closed<O, H>, Forks<T, K, Tm, W>)>
 where
-    Stream<T, K, Tm, W, O, H>: Forkable<T>,
+    Stream<T, K, Tm, W, O, H>: Forkable<T, M>,
 {
     let forks = Forks { window: stream.window, _types: PhantomData };
-    (Closed { operators: stream.operators, _head: PhantomData }, forks)
+    let closed = Closed { operators: stream.operators, _head: PhantomData };
+    <Stream<T, K, Tm, W, O, H> as Forkable<T, M>>::proven((closed, forks))
 }
 
 /// One use of a stream behind a fan-out.
@@ -335,11 +350,11 @@ pub fn aggregate_late<T: 'static, K, Tm, W, O, H, A, F, R>(
     aggregates: A,
     stream: Stream<T, K, Tm, W, O, H>,
     finish: F,
-) -> (
+) -> W::Proven<(
     ClosedLate<O, W::Aggregate<K, T, A, F>, H>,
     Stream<R, K, Tm, NoWindow, Id, Rec<K, R>>,
     Stream<T, K, Tm, NoWindow, Id, Rec<K, T>>,
-)
+)>
 where
     W: Closing,
     K: Keyed,
@@ -348,5 +363,5 @@ where
 {
     let aggregate = stream.window.aggregate(id, aggregates, finish);
     let closed = ClosedLate { operators: stream.operators, aggregate, _head: PhantomData };
-    (closed, restart(), restart())
+    W::proven((closed, restart(), restart()))
 }

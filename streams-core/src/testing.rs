@@ -22,7 +22,7 @@ use crate::topology::Node;
 ///
 /// Its methods panic on a name of a port that the job does not have and on a record of another type than the
 /// port's: a test that does this is wrong.
-pub struct Harness<J: Job> {
+pub struct Harness<J> {
     machine: Box<dyn Machine>,
     rows: Rows,
     settings: Settings,

@@ -1,5 +1,7 @@
 //! The topology of a job as a constant: what the compiler knows of it, for people and for start-up checks.
 
+use crate::setting::SettingType;
+
 /// A job's graph, settings and origin.
 #[derive(Debug, Clone, Copy)]
 pub struct Topology {
@@ -87,18 +89,20 @@ pub struct SettingSpec {
 }
 
 impl SettingSpec {
-    /// The setting `name` of type `T`.
+    /// The setting `name` of this type.
     #[must_use]
-    pub const fn new<T: crate::setting::Setting>(
+    #[expect(clippy::needless_pass_by_value, reason = "a type is named where it is needed")]
+    pub const fn new<T>(
         name: &'static str,
         default: Option<&'static str>,
         doc: &'static str,
+        ty: SettingType<T>,
     ) -> Self {
         let default = match default {
             Some(default) => Some(default),
-            None => T::ABSENT,
+            None => ty.absent,
         };
-        Self { name, default, doc, placeholder: T::PLACEHOLDER, check: crate::setting::check::<T> }
+        Self { name, default, doc, placeholder: ty.placeholder, check: ty.check }
     }
 }
 

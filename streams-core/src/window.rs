@@ -89,8 +89,19 @@ pub trait Windowed: Copy {
     label = "only windows of event time are over at some time",
     note = "write `.window(tumbling(secs(10))).aggregate(..)` before it"
 )]
-pub trait Closing: WindowSpec {}
+pub trait Closing: WindowSpec {
+    crate::proof::told_once!(Closing);
+}
 
-impl Closing for Tumbling {}
-impl Closing for Hopping {}
-impl Closing for Session {}
+#[diagnostic::do_not_recommend]
+impl Closing for Tumbling {
+    crate::proof::holds!();
+}
+#[diagnostic::do_not_recommend]
+impl Closing for Hopping {
+    crate::proof::holds!();
+}
+#[diagnostic::do_not_recommend]
+impl Closing for Session {
+    crate::proof::holds!();
+}

@@ -98,7 +98,7 @@ fn settings(job: &Job, wires: Wires) -> TokenStream {
     let span = wires.span();
     let lines = job.settings.iter().map(|setting| {
         let (name, ty, text) = (&setting.name, &setting.ty, setting.name.unraw().to_string());
-        quote_spanned!(span=> let #name = #plan.setting::<#ty>(#text)?;)
+        quote_spanned!(span=> let #name = #plan.setting(#text, __p::setting_type::<#ty>())?;)
     });
     quote!(#(#lines)*)
 }

@@ -51,10 +51,10 @@ pub struct ApproxCountDistinct<T, F, V> {
 /// assert_eq!(found[199], 200);
 /// assert!(found[19_999].abs_diff(10_000) < 500, "{}", found[19_999]);
 /// ```
-pub fn approx_count_distinct<T, F: Fn(&T) -> V, V: Distinct>(
+pub fn approx_count_distinct<T, F: Fn(&T) -> V, V: Distinct<M>, M>(
     of: ByRef<T, F, V>,
-) -> ApproxCountDistinct<T, F, V> {
-    ApproxCountDistinct { of, scratch: RefCell::default() }
+) -> V::Proven<ApproxCountDistinct<T, F, V>> {
+    V::proven(ApproxCountDistinct { of, scratch: RefCell::default() })
 }
 
 /// What is known of the values.

@@ -29,8 +29,8 @@ pub struct Avg<T, F, R>(ByRef<T, F, R>);
 /// }
 /// assert_eq!(job.take::<f64>("size"), [u64::MAX as f64, u64::MAX as f64]);
 /// ```
-pub fn avg<T, F: Fn(&T) -> R, R: Number>(of: ByRef<T, F, R>) -> Avg<T, F, R> {
-    Avg(of)
+pub fn avg<T, F: Fn(&T) -> R, R: Number>(of: ByRef<T, F, R>) -> R::Proven<Avg<T, F, R>> {
+    R::proven(Avg(of))
 }
 
 impl<T: 'static, F: Fn(&T) -> R + Send + 'static, R: Number> Aggregate<T> for Avg<T, F, R> {

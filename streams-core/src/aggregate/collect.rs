@@ -35,8 +35,11 @@ pub struct Collect<T, F, V> {
 /// assert_eq!(job.take::<String>("paths"), ["home", "home > cart"]);
 /// assert!(job.rejects()[0].error.contains("more than 2 values"));
 /// ```
-pub fn collect<T, F: Fn(&T) -> V, V: Kept>(limit: usize, of: ByRef<T, F, V>) -> Collect<T, F, V> {
-    Collect { limit, of }
+pub fn collect<T, F: Fn(&T) -> V, V: Kept<M>, M>(
+    limit: usize,
+    of: ByRef<T, F, V>,
+) -> V::Proven<Collect<T, F, V>> {
+    V::proven(Collect { limit, of })
 }
 
 impl<T: 'static, F: Fn(&T) -> V + Send + 'static, V: Kept> Aggregate<T> for Collect<T, F, V> {

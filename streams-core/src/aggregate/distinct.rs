@@ -33,8 +33,10 @@ pub struct CountDistinct<T, F, V>(ByRef<T, F, V>);
 /// }
 /// assert_eq!(job.take::<u64>("users"), [1, 2, 2]);
 /// ```
-pub fn count_distinct<T, F: Fn(&T) -> V, V: Distinct>(of: ByRef<T, F, V>) -> CountDistinct<T, F, V> {
-    CountDistinct(of)
+pub fn count_distinct<T, F: Fn(&T) -> V, V: Distinct<M>, M>(
+    of: ByRef<T, F, V>,
+) -> V::Proven<CountDistinct<T, F, V>> {
+    V::proven(CountDistinct(of))
 }
 
 impl<T: 'static, F: Fn(&T) -> V + Send + 'static, V: Distinct> Aggregate<T> for CountDistinct<T, F, V> {

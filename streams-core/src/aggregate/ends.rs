@@ -38,14 +38,14 @@ pub struct Last<T, F, V>(ByRef<T, F, V>);
 /// }
 /// assert_eq!(job.take::<(String, String)>("travels").pop(), Some(("Lima".into(), "Rome".into())));
 /// ```
-pub fn first<T, F: Fn(&T) -> V, V: Kept>(of: ByRef<T, F, V>) -> First<T, F, V> {
-    First(of)
+pub fn first<T, F: Fn(&T) -> V, V: Kept<M>, M>(of: ByRef<T, F, V>) -> V::Proven<First<T, F, V>> {
+    V::proven(First(of))
 }
 
 /// What the closure gives for the record that arrived last; everything else is as in [`first`], but that the
 /// closure runs for every record.
-pub fn last<T, F: Fn(&T) -> V, V: Kept>(of: ByRef<T, F, V>) -> Last<T, F, V> {
-    Last(of)
+pub fn last<T, F: Fn(&T) -> V, V: Kept<M>, M>(of: ByRef<T, F, V>) -> V::Proven<Last<T, F, V>> {
+    V::proven(Last(of))
 }
 
 impl<T: 'static, F: Fn(&T) -> V + Send + 'static, V: Kept> Aggregate<T> for First<T, F, V> {

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::aggregate::{Aggregate, AggregateError, ByRef, type_name};
+use crate::proof::{Fails, Holds, Never};
 
 /// A type that `min` and `max` take.
 #[diagnostic::on_unimplemented(
@@ -11,13 +12,25 @@ use crate::aggregate::{Aggregate, AggregateError, ByRef, type_name};
     label = "gives `{Self}`, which has no order or cannot be kept",
     note = "give an owned, ordered and encodable value, e.g. a number or a `String`"
 )]
-pub trait Extreme:
+pub trait Extreme<M = Holds>:
     PartialOrd + Clone + Serialize + DeserializeOwned + Send + std::fmt::Debug + 'static
 {
+    crate::proof::told_once!(Extreme<M>);
 }
 
 #[diagnostic::do_not_recommend]
-impl<R: PartialOrd + Clone + Serialize + DeserializeOwned + Send + std::fmt::Debug + 'static> Extreme for R {}
+impl<R: PartialOrd + Clone + Serialize + DeserializeOwned + Send + std::fmt::Debug + 'static> Extreme<Holds>
+    for R
+{
+    crate::proof::holds!();
+}
+
+#[diagnostic::do_not_recommend]
+impl<R: Never + PartialOrd + Clone + Serialize + DeserializeOwned + Send + std::fmt::Debug + 'static>
+    Extreme<Fails> for R
+{
+    crate::proof::holds!();
+}
 
 /// Whether `value` takes the place of `best`. A value that is not even comparable with itself (NaN) gives way
 /// to any other.
@@ -55,8 +68,8 @@ macro_rules! extremes {
         /// }
         #[doc = concat!("assert_eq!(job.take::<f64>(\"extreme\"), ", $example, ");")]
         /// ```
-        pub fn $function<T, F: Fn(&T) -> R, R: Extreme>(of: ByRef<T, F, R>) -> $name<T, F, R> {
-            $name(of)
+        pub fn $function<T, F: Fn(&T) -> R, R: Extreme<M>, M>(of: ByRef<T, F, R>) -> R::Proven<$name<T, F, R>> {
+            R::proven($name(of))
         }
 
         impl<T: 'static, F: Fn(&T) -> R + Send + 'static, R: Extreme> Aggregate<T> for $name<T, F, R> {

@@ -37,11 +37,17 @@ macro_rules! extremes {
         /// }
         #[doc = concat!("assert_eq!(job.take::<String>(\"paths\").pop().as_deref(), Some(", $example, "));")]
         /// ```
-        pub fn $function<T, F: Fn(&T) -> K, K: Extreme, G: Fn(&T) -> V, V: Kept>(
+        pub fn $function<T, F, K, G, V, M, N>(
             key: ByRef<T, F, K>,
             value: ByRef<T, G, V>,
-        ) -> $name<T, F, K, G, V> {
-            $name(key, value)
+        ) -> K::Proven<V::Proven<$name<T, F, K, G, V>>>
+        where
+            F: Fn(&T) -> K,
+            K: Extreme<M>,
+            G: Fn(&T) -> V,
+            V: Kept<N>,
+        {
+            K::proven(V::proven($name(key, value)))
         }
 
         impl<T: 'static, F, K: Extreme, G, V: Kept> Aggregate<T> for $name<T, F, K, G, V>

@@ -44,8 +44,8 @@ pub struct FoldMerge<T, S, F, M> {
 /// }
 /// assert_eq!(job.take::<f64>("smooth"), [4.0, 4.0, 3.0]);
 /// ```
-pub fn fold<T, S: Kept, F: Fn(S, &T) -> S>(start: Start<T, S>, step: F) -> Fold<T, S, F> {
-    Fold { start, step }
+pub fn fold<T, S: Kept<M>, F: Fn(S, &T) -> S, M>(start: Start<T, S>, step: F) -> S::Proven<Fold<T, S, F>> {
+    S::proven(Fold { start, step })
 }
 
 /// A [`fold`] that stands in every window, because it says how what was folded over two parts becomes what is
@@ -75,12 +75,12 @@ pub fn fold<T, S: Kept, F: Fn(S, &T) -> S>(start: Start<T, S>, step: F) -> Fold<
 /// job.end();
 /// assert_eq!(job.take::<u64>("large"), [1, 2, 1]);
 /// ```
-pub fn fold_merge<T, S: Kept, F: Fn(S, &T) -> S, M: Fn(S, S) -> S>(
+pub fn fold_merge<T, S: Kept<P>, F: Fn(S, &T) -> S, M: Fn(S, S) -> S, P>(
     start: Start<T, S>,
     step: F,
     join: M,
-) -> FoldMerge<T, S, F, M> {
-    FoldMerge { fold: fold(start, step), join }
+) -> S::Proven<FoldMerge<T, S, F, M>> {
+    S::proven(FoldMerge { fold: Fold { start, step }, join })
 }
 
 /// The state is `None` only while the user's closure has it.

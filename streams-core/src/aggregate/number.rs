@@ -14,6 +14,7 @@ use crate::aggregate::AggregateError;
     note = "`sum` and `avg` take integers, floats and `Duration`; for an `Option` write e.g. `sum(|r| r.field.unwrap_or(0))`"
 )]
 pub trait Number: Sized + Send + 'static {
+    crate::proof::told_once!(Number);
     /// A sum of any number of them, exact for integers.
     type Total: Serialize + DeserializeOwned + Clone + Default + Send + std::fmt::Debug + 'static;
 
@@ -77,6 +78,7 @@ words!(u128, u64; i128, i64);
 macro_rules! integers {
     ($wide:ty, $high:ty: $($int:ty),*) => {$(
         impl Number for $int {
+            crate::proof::holds!();
             type Total = Words<$high>;
 
             #[inline(always)]
@@ -158,6 +160,7 @@ impl TryFrom<Wide> for i128 {
 macro_rules! widest {
     ($($int:ty),*) => {$(
         impl Number for $int {
+            crate::proof::holds!();
             type Total = Wide;
 
             fn add(total: &mut Wide, value: Self) {
@@ -210,6 +213,7 @@ impl Compensated {
 macro_rules! floats {
     ($($float:ty),*) => {$(
         impl Number for $float {
+            crate::proof::holds!();
             type Total = Compensated;
 
             #[inline]
@@ -236,6 +240,7 @@ macro_rules! floats {
 floats!(f32, f64);
 
 impl Number for Duration {
+    crate::proof::holds!();
     type Total = u128;
 
     #[inline]

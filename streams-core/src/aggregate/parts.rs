@@ -14,11 +14,14 @@ use crate::window::{CountWindow, Global, Hopping, Running, Session, Tumbling, Up
 )]
 pub trait Mergeable {}
 
-impl Mergeable for () {}
+// The one that rustc shows as an example.
 impl Mergeable for Count {}
 
 macro_rules! mergeable {
-    ($($name:ident<$($parameter:ident),*>)*) => {$( impl<$($parameter),*> Mergeable for $name<$($parameter),*> {} )*};
+    ($($name:ident<$($parameter:ident),*>)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$($parameter),*> Mergeable for $name<$($parameter),*> {}
+    )*};
 }
 
 mergeable! {
@@ -27,6 +30,7 @@ mergeable! {
     MinBy<T, F, K, G, V> Quantile<T, F, R> Reduce<T, F, V, G> Sum<T, F, R> TopK<T, F, V>
 }
 
+#[diagnostic::do_not_recommend]
 impl<T, F, R, const N: usize> Mergeable for Quantiles<T, F, R, N> {}
 
 /// Aggregates that can stand in windows of this kind.
@@ -41,6 +45,7 @@ impl<A, R> StandsIn<CountWindow<R>> for A {}
 #[diagnostic::do_not_recommend]
 impl<A, R> StandsIn<Global<R>> for A {}
 impl<A: StandsIn<W>, W> StandsIn<Updating<W>> for A {}
-// These are to be looked into: what is not `Mergeable` says what to write.
-impl<A: Mergeable> StandsIn<Hopping> for A {}
-impl<A: Mergeable> StandsIn<Session> for A {}
+// Of these the tuples are looked into, beside which `aggregate.rs` has them: what is not `Mergeable` says what to
+// write.
+impl StandsIn<Hopping> for () {}
+impl StandsIn<Session> for () {}

@@ -15,6 +15,8 @@ use sketch::Sketch;
     note = "`quantile` and `quantiles` take integers, floats and `Duration`; for an `Option` use `.filter(..)` and `.unwrap_or(..)`"
 )]
 pub trait Measure: 'static {
+    crate::proof::told_once!(Measure);
+
     /// As the nearest float; a `Duration` in seconds.
     fn to_f64(self) -> f64;
 }
@@ -22,6 +24,8 @@ pub trait Measure: 'static {
 macro_rules! measures {
     ($($int:ty),*) => {$(
         impl Measure for $int {
+            crate::proof::holds!();
+
             #[inline(always)]
             fn to_f64(self) -> f64 {
                 self as f64
@@ -33,6 +37,8 @@ macro_rules! measures {
 measures!(u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, f32, f64);
 
 impl Measure for Duration {
+    crate::proof::holds!();
+
     #[inline(always)]
     fn to_f64(self) -> f64 {
         self.as_secs_f64()
@@ -83,8 +89,11 @@ pub struct Quantiles<T, F, R, const N: usize> {
 /// let found = job.take::<f64>("latency").pop().unwrap();
 /// assert!((found - 990.0).abs() <= 990.0 / 129.0, "{found}");
 /// ```
-pub fn quantile<T, F: Fn(&T) -> R, R: Measure>(rank: f64, of: ByRef<T, F, R>) -> Quantile<T, F, R> {
-    Quantile { rank, of }
+pub fn quantile<T, F: Fn(&T) -> R, R: Measure>(
+    rank: f64,
+    of: ByRef<T, F, R>,
+) -> R::Proven<Quantile<T, F, R>> {
+    R::proven(Quantile { rank, of })
 }
 
 /// Several quantiles of the same values in one pass, as an array; each as [`quantile`] gives it.
@@ -115,8 +124,8 @@ pub fn quantile<T, F: Fn(&T) -> R, R: Measure>(rank: f64, of: ByRef<T, F, R>) ->
 pub fn quantiles<T, F: Fn(&T) -> R, R: Measure, const N: usize>(
     ranks: [f64; N],
     of: ByRef<T, F, R>,
-) -> Quantiles<T, F, R, N> {
-    Quantiles { ranks, of }
+) -> R::Proven<Quantiles<T, F, R, N>> {
+    R::proven(Quantiles { ranks, of })
 }
 
 fn signature() -> String {

@@ -34,11 +34,11 @@ pub struct Reduce<T, F, V, G> {
 /// }
 /// assert_eq!(job.take::<u64>("open"), [0b001, 0b101, 0b101]);
 /// ```
-pub fn reduce<T, F: Fn(&T) -> V, V: Kept, G: Fn(V, V) -> V>(
+pub fn reduce<T, F: Fn(&T) -> V, V: Kept<M>, G: Fn(V, V) -> V, M>(
     of: ByRef<T, F, V>,
     join: G,
-) -> Reduce<T, F, V, G> {
-    Reduce { of, join }
+) -> V::Proven<Reduce<T, F, V, G>> {
+    V::proven(Reduce { of, join })
 }
 
 impl<T: 'static, F, V: Kept, G> Aggregate<T> for Reduce<T, F, V, G>

@@ -36,8 +36,8 @@ pub struct Sum<T, F, R>(ByRef<T, F, R>);
 /// assert_eq!(job.take::<i8>("balance"), [100, 110]);
 /// assert!(job.rejects()[0].error.contains("the sum 200 does not fit `i8`"));
 /// ```
-pub fn sum<T, F: Fn(&T) -> R, R: Number>(of: ByRef<T, F, R>) -> Sum<T, F, R> {
-    Sum(of)
+pub fn sum<T, F: Fn(&T) -> R, R: Number>(of: ByRef<T, F, R>) -> R::Proven<Sum<T, F, R>> {
+    R::proven(Sum(of))
 }
 
 impl<T: 'static, F: Fn(&T) -> R + Send + 'static, R: Number> Aggregate<T> for Sum<T, F, R> {

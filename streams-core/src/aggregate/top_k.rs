@@ -40,8 +40,8 @@ pub struct TopK<T, F, V> {
 /// }
 /// assert_eq!(job.take::<Vec<u64>>("slowest"), [vec![30], vec![90, 30], vec![90, 30], vec![90, 90]]);
 /// ```
-pub fn top_k<T, F: Fn(&T) -> V, V: Extreme>(k: usize, of: ByRef<T, F, V>) -> TopK<T, F, V> {
-    TopK { k, of }
+pub fn top_k<T, F: Fn(&T) -> V, V: Extreme<M>, M>(k: usize, of: ByRef<T, F, V>) -> V::Proven<TopK<T, F, V>> {
+    V::proven(TopK { k, of })
 }
 
 /// The largest values so far, the largest first.

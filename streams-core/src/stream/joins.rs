@@ -23,6 +23,10 @@ pub type Joined<A, B, R, K, Tm, Oa, Ha, Ob, Hb, X> = (
     Stream<R, K, Tm, NoWindow, Then<Id, X>, Rec<K, Side<A, B>>>,
 );
 
+/// [`Joined`] with a table.
+type WithTable<A, B, R, K, Tm, Oa, Ha, Ob, Hb, P> =
+    Joined<A, B, R, K, Tm, Oa, Ha, Ob, Hb, TableJoin<K, <B as Change>::Row, P>>;
+
 /// Ends both streams in front of the operator that joins them.
 fn meet<A, B, R, K, K2, Tm, Tm2, Oa, Ha, Ob, Hb, X>(
     left: Stream<A, K, Tm, NoWindow, Oa, Ha>,
@@ -38,27 +42,35 @@ fn meet<A, B, R, K, K2, Tm, Tm2, Oa, Ha, Ob, Hb, X>(
     )
 }
 
+/// `J` where both sides can be joined; see [`crate::proof`].
+type Told<A, B, K, K2, M, N, J> =
+    <A as Joinable<M>>::Proven<<B as Joinable<N>>::Proven<<K2 as SameKey<K>>::Proven<J>>>;
+
+fn told<A: Joinable<M>, B: Joinable<N>, K, K2: SameKey<K>, M, N, J>(joined: J) -> Told<A, B, K, K2, M, N, J> {
+    <A as Joinable<M>>::proven(<B as Joinable<N>>::proven(K2::proven(joined)))
+}
+
 macro_rules! join {
     ($(#[$doc:meta])* $name:ident, $kind:ident, $left:ty, $right:ty) => {
         $(#[$doc])*
-        pub fn $name<A, B, R, K, K2, Tm, Tm2, Oa, Ha, Ob, Hb, S, F>(
+        pub fn $name<A, B, R, K, K2, Tm, Tm2, Oa, Ha, Ob, Hb, S, F, M, N>(
             id: &'static str,
             left: Stream<A, K, Tm, NoWindow, Oa, Ha>,
             right: Stream<B, K2, Tm2, NoWindow, Ob, Hb>,
             bound: S,
             row: F,
-        ) -> Joined<A, B, R, K, Tm, Oa, Ha, Ob, Hb, S::Join<K, A, B, $kind<F>>>
+        ) -> Told<A, B, K, K2, M, N, Joined<A, B, R, K, Tm, Oa, Ha, Ob, Hb, S::Join<K, A, B, $kind<F>>>>
         where
             K: Keyed,
             K2: SameKey<K>,
             Tm: Timed,
             Tm2: Timed,
-            A: Joinable,
-            B: Joinable,
+            A: Joinable<M>,
+            B: Joinable<N>,
             S: JoinBound,
             F: Fn($left, $right) -> R + Pure,
         {
-            meet(left, right, bound.join(id, $kind(row)))
+            told::<A, B, K, K2, M, N, _>(meet(left, right, bound.join(id, $kind(row))))
         }
     };
 }
@@ -80,44 +92,54 @@ join!(
     full_join, Full, Option<&A>, Option<&B>
 );
 
+/// The right side of a table join, which must be changes of a table.
+pub fn changes<B, K, Tm, O, H>(
+    changes: Stream<B, K, Tm, NoWindow, O, H>,
+) -> <B as Change>::Proven<Stream<B, K, Tm, NoWindow, O, H>>
+where
+    B: Change,
+{
+    <B as Change>::proven(changes)
+}
+
 /// Each left record with the row of its key in a table.
-pub fn join_table<A, B, R, K, K2, Tm, Tm2, Oa, Ha, Ob, Hb, S, F>(
+pub fn join_table<A, B, R, K, K2, Tm, Tm2, Oa, Ha, Ob, Hb, S, F, M, N>(
     id: &'static str,
     left: Stream<A, K, Tm, NoWindow, Oa, Ha>,
     changes: Stream<B, K2, Tm2, NoWindow, Ob, Hb>,
     retention: S,
     row: F,
-) -> Joined<A, B, R, K, Tm, Oa, Ha, Ob, Hb, TableJoin<K, B::Row, Inner<F>>>
+) -> Told<A, B, K, K2, M, N, WithTable<A, B, R, K, Tm, Oa, Ha, Ob, Hb, Inner<F>>>
 where
     K: Keyed,
     K2: SameKey<K>,
     Tm2: SameTime<Tm>,
-    A: Joinable,
-    B: Change,
+    A: Joinable<M>,
+    B: Change + Joinable<N>,
     S: Retention<Tm>,
     F: Fn(&A, &B::Row) -> R + Pure,
 {
-    meet(left, changes, TableJoin::new(id, retention.ttl_ms(), Inner(row)))
+    told::<A, B, K, K2, M, N, _>(meet(left, changes, TableJoin::new(id, retention.ttl_ms(), Inner(row))))
 }
 
 /// Each left record with the row of its key in a table, or with none.
-pub fn left_join_table<A, B, R, K, K2, Tm, Tm2, Oa, Ha, Ob, Hb, S, F>(
+pub fn left_join_table<A, B, R, K, K2, Tm, Tm2, Oa, Ha, Ob, Hb, S, F, M, N>(
     id: &'static str,
     left: Stream<A, K, Tm, NoWindow, Oa, Ha>,
     changes: Stream<B, K2, Tm2, NoWindow, Ob, Hb>,
     retention: S,
     row: F,
-) -> Joined<A, B, R, K, Tm, Oa, Ha, Ob, Hb, TableJoin<K, B::Row, LeftOuter<F>>>
+) -> Told<A, B, K, K2, M, N, WithTable<A, B, R, K, Tm, Oa, Ha, Ob, Hb, LeftOuter<F>>>
 where
     K: Keyed,
     K2: SameKey<K>,
     Tm2: SameTime<Tm>,
-    A: Joinable,
-    B: Change,
+    A: Joinable<M>,
+    B: Change + Joinable<N>,
     S: Retention<Tm>,
     F: Fn(&A, Option<&B::Row>) -> R + Pure,
 {
-    meet(left, changes, TableJoin::new(id, retention.ttl_ms(), LeftOuter(row)))
+    told::<A, B, K, K2, M, N, _>(meet(left, changes, TableJoin::new(id, retention.ttl_ms(), LeftOuter(row))))
 }
 
 /// What the functions below never do.

@@ -163,7 +163,13 @@ where
     }
 }
 
-impl<W: Closing> Closing for Updating<W> where Self: WindowSpec {}
+#[diagnostic::do_not_recommend]
+impl<W: Closing> Closing for Updating<W>
+where
+    Self: WindowSpec,
+{
+    crate::proof::holds!();
+}
 
 /// The window itself, checked while the user's crate is compiled.
 ///

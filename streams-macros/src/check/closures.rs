@@ -87,7 +87,10 @@ impl<'ast> Visit<'ast> for Replay<'_> {
 
     fn visit_expr_await(&mut self, expr: &'ast syn::ExprAwait) {
         self.waits(expr.await_token.span);
-        visit::visit_expr_await(self, expr);
+        // What is awaited on the spot is the same mistake.
+        if !matches!(*expr.base, Expr::Async(_)) {
+            visit::visit_expr_await(self, expr);
+        }
     }
 
     fn visit_expr_async(&mut self, expr: &'ast syn::ExprAsync) {

@@ -110,7 +110,12 @@ impl Emit<'_> {
         match (node.op.form, self.plan.ends.first()) {
             (Form::Cut, Some(segment)) => {
                 let (closed, crossing) = (self.wires.closed(*segment), self.wires.crossing(*segment));
-                quote_spanned!(span=> let (#closed, #crossing, #stream) = #value;)
+                let private = self.job.names.private(span);
+                // The border's own bound is told on the operator's word, which is all that a name of its own covers.
+                quote_spanned! {span=>
+                    let #stream = #value;
+                    let (#closed, #crossing, #stream) = #private::cut(#stream);
+                }
             }
             _ => quote_spanned!(span=> let #stream = #value;),
         }
@@ -119,7 +124,7 @@ impl Emit<'_> {
     fn port(&self, ty: &syn::Type, port: usize) -> TokenStream {
         let (span, name) = (self.span, &self.node.word);
         let (text, plan, queue) = (name.unraw().to_string(), self.wires.plan(), self.wires.queue(port));
-        quote_spanned!(span=> let (#queue, #name) = #plan.source::<#ty>(#text);)
+        quote_spanned!(span=> let (#queue, #name) = #plan.source::<#ty, _>(#text);)
     }
 
     /// `input.word(args)`, with what the arguments capture cloned around it.
@@ -131,9 +136,6 @@ impl Emit<'_> {
         if node.op.id == Id::Suffix {
             let id = &node.id;
             call = quote_spanned!(span=> #call.named(#id));
-        }
-        if node.op.form == Form::Cut && !self.plan.ends.is_empty() {
-            call = quote_spanned!(span=> #call.cut());
         }
         self.owning(&args.captures, call)
     }
@@ -184,7 +186,12 @@ impl Emit<'_> {
     fn join(&self, join: &Join) -> TokenStream {
         let Self { span, node, number, .. } = *self;
         let (private, stream) = (self.job.names.private(span), self.job.names.stream(number, span));
-        let (left, right, id, row) = (self.input(0), self.input(1), &node.id, &join.row);
+        let (left, mut right, id, row) = (self.input(0), self.input(1), &node.id, &join.row);
+        if node.op.joins_table() {
+            let place = node.input_spans.get(1).copied().unwrap_or(span);
+            let private = self.job.names.private(place);
+            right = quote_spanned!(place=> #private::changes(#right));
+        }
         let (constant, bound) = match (&join.constant, &join.bound) {
             (Some(window), bound) => {
                 let constant = self.job.names.spec(number, span);

@@ -172,7 +172,8 @@ fn key_by() {
     check(
         "flows.key_by(|f| f.host.clone())",
         expect![[r#"
-            let (__e0, __x0, __s1) = flows.key_by(|f| f.host.clone()).cut();
+            let __s1 = flows.key_by(|f| f.host.clone());
+            let (__e0, __x0, __s1) = __p::cut(__s1);
             let mut __m = __plan.machine();
             let __n1 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
             let __n0 = __e0.connect(__m.border(__x0, __n1, __p::level));
@@ -310,7 +311,8 @@ fn late() {
     check(
         "let rows = flows.key_by(|f| f.h).window(w()).aggregate(count()); rows.late().map(Out::late).union(rows)",
         expect![[r#"
-            let (__e0, __x0, __s1) = flows.key_by(|f| f.h).cut();
+            let __s1 = flows.key_by(|f| f.h);
+            let (__e0, __x0, __s1) = __p::cut(__s1);
             let __s2 = __s1.window(__plan.window(w())?);
             let (__e1, __s3, __s4) = __p::aggregate_late(
                 "rows",

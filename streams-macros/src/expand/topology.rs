@@ -19,7 +19,7 @@ pub(super) fn constants(job: &Job) -> TokenStream {
             Some(default) => quote!(::core::option::Option::Some(#default)),
             None => quote!(::core::option::Option::None),
         };
-        quote!(__p::SettingSpec::new::<#ty>(#name, #default, #doc))
+        quote!(__p::SettingSpec::new(#name, #default, #doc, __p::setting_type::<#ty>()))
     });
     let nodes = job.nodes.iter().map(|node| {
         let kind = match node.call {

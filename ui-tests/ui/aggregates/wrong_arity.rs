@@ -1,3 +1,4 @@
+// mistakes: 2
 use streams_core::prelude::*;
 
 #[record]

@@ -4,10 +4,10 @@ use streams_core::testing::Harness;
 #[record]
 struct Flow { host: String, out_flow: u64, load: f64, at: i64 }
 
-fn job(flows: Stream<Flow>) -> Stream<Flow> {
+fn traffic(flows: Stream<Flow>) -> Stream<Flow> {
     flows
 }
 
 fn main() {
-    Harness::new(job);
+    Harness::new(traffic);
 }

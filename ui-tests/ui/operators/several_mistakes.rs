@@ -1,3 +1,4 @@
+// mistakes: 4
 use streams_core::prelude::*;
 
 #[record]

@@ -27,7 +27,7 @@ fn errors_come_last_and_editors_get_the_chain() {
                     fn build<__L: __p::Layout, __P: __p::Ports>(
                         mut __plan: __p::Plan<__L, __P>,
                     ) -> __p::Built {
-                        let (__q0, flows) = __plan.source::<Stream<Flow>>("flows");
+                        let (__q0, flows) = __plan.source::<Stream<Flow>, _>("flows");
                         let __s1 = flows.filtr(|f| f.ok);
                         ::core::unreachable!()
                     }
@@ -67,7 +67,7 @@ fn a_half_written_operator_is_passed_on() {
         fn build<__L: __p::Layout, __P: __p::Ports>(
             mut __plan: __p::Plan<__L, __P>,
         ) -> __p::Built {
-            let (__q0, flows) = __plan.source::<Stream<Flow>>("flows");
+            let (__q0, flows) = __plan.source::<Stream<Flow>, _>("flows");
             let __s1 = flows.filter(|f| f.ok);
             let __s2 = __s1.ma;
             ::core::unreachable!()

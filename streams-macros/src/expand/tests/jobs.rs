@@ -41,12 +41,13 @@ fn traffic() {
                     fn build<__L: __p::Layout, __P: __p::Ports>(
                         mut __plan: __p::Plan<__L, __P>,
                     ) -> __p::Built {
-                        let (__q0, flows) = __plan.source::<Stream<Flow>>("flows");
+                        let (__q0, flows) = __plan.source::<Stream<Flow>, _>("flows");
                         let __s1 = flows
                             .event_time(|f| f.at, out_of_order(secs(5)))
                             .named("event_time");
                         let __s2 = __s1.filter(|f| f.out_flow > 0);
-                        let (__e0, __x0, __s3) = __s2.key_by(|f| f.host.clone()).cut();
+                        let __s3 = __s2.key_by(|f| f.host.clone());
+                        let (__e0, __x0, __s3) = __p::cut(__s3);
                         const __SPEC4: __p::Tumbling = __p::checked_tumbling(tumbling(secs(10)));
                         let __s4 = __s3.window(__SPEC4);
                         let __s5 = __p::aggregate(
@@ -110,8 +111,8 @@ fn dag() {
                     fn build<__L: __p::Layout, __P: __p::Ports>(
                         mut __plan: __p::Plan<__L, __P>,
                     ) -> __p::Built {
-                        let slack = __plan.setting::<Duration>("slack")?;
-                        let (__q0, flows) = __plan.source::<Stream<Flow>>("flows");
+                        let slack = __plan.setting("slack", __p::setting_type::<Duration>())?;
+                        let (__q0, flows) = __plan.source::<Stream<Flow>, _>("flows");
                         let __s1 = {
                             let slack = ::core::clone::Clone::clone(&slack);
                             flows.event_time(|f| f.at, out_of_order(slack)).named("timed")
@@ -121,7 +122,8 @@ fn dag() {
                         let __s3 = __s2.map(|f| f.normalized());
                         let __s4 = __p::fork(&__t1).filter(|f| f.is_failed);
                         let (__e1, __e2, __s5) = __p::union(__s3, __s4);
-                        let (__e3, __x3, __s6) = __s5.key_by(|f| f.host.clone()).cut();
+                        let __s6 = __s5.key_by(|f| f.host.clone());
+                        let (__e3, __x3, __s6) = __p::cut(__s6);
                         const __SPEC7: __p::Tumbling = __p::checked_tumbling(tumbling(mins(1)));
                         let __s7 = __s6.window(__SPEC7);
                         let (__e4, __s8, __s9) = __p::aggregate_late(
@@ -149,9 +151,12 @@ fn dag() {
                     const ABOUT: __p::About = __p::about("dag", 0x5f583b1429a69e80);
                     const DOC: &'static str = "Totals of large and failed flows.";
                     const SETTINGS: &'static [__p::SettingSpec] = &[
-                        __p::SettingSpec::new::<
-                            Duration,
-                        >("slack", ::core::option::Option::Some("60s"), "How late a flow may be."),
+                        __p::SettingSpec::new(
+                            "slack",
+                            ::core::option::Option::Some("60s"),
+                            "How late a flow may be.",
+                            __p::setting_type::<Duration>(),
+                        ),
                     ];
                     const NODES: &'static [__p::Node] = &[
                         __p::Node::new("source", "flows", &[], "Flow", 4),
@@ -191,14 +196,17 @@ fn borders_inside_unions_are_lifted() {
         fn build<__L: __p::Layout, __P: __p::Ports>(
             mut __plan: __p::Plan<__L, __P>,
         ) -> __p::Built {
-            let (__q0, a) = __plan.source::<Stream<A>>("a");
-            let (__q1, b) = __plan.source::<Stream<A>>("b");
-            let (__q2, c) = __plan.source::<Stream<A>>("c");
+            let (__q0, a) = __plan.source::<Stream<A>, _>("a");
+            let (__q1, b) = __plan.source::<Stream<A>, _>("b");
+            let (__q2, c) = __plan.source::<Stream<A>, _>("c");
             let (__e0, __e1, __s3) = __p::union(a, b);
-            let (__e2, __x2, __s4) = __s3.key_by(|f| f.h).cut();
-            let (__e3, __x3, __s5) = c.key_by(|f| f.h).cut();
+            let __s4 = __s3.key_by(|f| f.h);
+            let (__e2, __x2, __s4) = __p::cut(__s4);
+            let __s5 = c.key_by(|f| f.h);
+            let (__e3, __x3, __s5) = __p::cut(__s5);
             let (__e4, __e5, __s6) = __p::union(__s4, __s5);
-            let (__e6, __x6, __s7) = __s6.key_by(|f| f.g).cut();
+            let __s7 = __s6.key_by(|f| f.g);
+            let (__e6, __x6, __s7) = __p::cut(__s7);
             let mut __m = __plan.machine();
             let __n7 = __m.sink(__p::outlet::<Stream<A>>("job", 0), __s7);
             let __n6 = __e6.connect(__m.border(__x6, __n7, |__n| __p::Up(__p::Up(__n))));
@@ -242,7 +250,7 @@ fn attributes_and_items_are_kept() {
                     fn build<__L: __p::Layout, __P: __p::Ports>(
                         mut __plan: __p::Plan<__L, __P>,
                     ) -> __p::Built {
-                        let (__q0, flows) = __plan.source::<Stream<A>>("flows");
+                        let (__q0, flows) = __plan.source::<Stream<A>, _>("flows");
                         const N: u64 = 3;
                         let __s1 = flows.filter(|f| f.n > N);
                         let mut __m = __plan.machine();

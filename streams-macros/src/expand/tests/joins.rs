@@ -144,7 +144,7 @@ fn join_table() {
             let (__e0, __e1, __e2, __x2, __s7) = __p::join_table(
                 "join_table",
                 __s3,
-                __s6,
+                __p::changes(__s6),
                 forever(),
                 |l, r| row(l, r),
             );
@@ -169,7 +169,13 @@ fn left_join_table() {
             let __s5 = __s4.key_by(|r| r.id);
             let (__e0, __e1, __e2, __x2, __s6) = {
                 let size = ::core::clone::Clone::clone(&size);
-                __p::left_join_table("left_join_table", __s3, __s5, ttl(size), |l, r| row(l, r))
+                __p::left_join_table(
+                    "left_join_table",
+                    __s3,
+                    __p::changes(__s5),
+                    ttl(size),
+                    |l, r| row(l, r),
+                )
             };
             let mut __m = __plan.machine();
             let __n3 = __m.sink(__p::outlet::<Stream<C>>("job", 0), __s6);
@@ -196,13 +202,15 @@ fn a_side_with_a_shuffle_of_its_own() {
         fn build<__L: __p::Layout, __P: __p::Ports>(
             mut __plan: __p::Plan<__L, __P>,
         ) -> __p::Built {
-            let (__q0, a) = __plan.source::<Stream<A>>("a");
-            let (__q1, b) = __plan.source::<Stream<B>>("b");
+            let (__q0, a) = __plan.source::<Stream<A>, _>("a");
+            let (__q1, b) = __plan.source::<Stream<B>, _>("b");
             let __s2 = a.event_time(|r| r.at, out_of_order(secs(1))).named("event_time");
-            let (__e0, __x0, __s3) = __s2.key_by(|r| r.id).cut();
+            let __s3 = __s2.key_by(|r| r.id);
+            let (__e0, __x0, __s3) = __p::cut(__s3);
             let (__e1, __t3) = __p::tee(__s3);
             let __s4 = b.event_time(|r| r.at, out_of_order(secs(1))).named("event_time_2");
-            let (__e2, __x2, __s5) = __s4.key_by(|r| r.id).cut();
+            let __s5 = __s4.key_by(|r| r.id);
+            let (__e2, __x2, __s5) = __p::cut(__s5);
             let __s6 = __s5.running(forever());
             let __s7 = __p::aggregate("sums", (count(),), __s6, |__k, __w, (__a0,)| __a0);
             const __SPEC8: __p::Tumbling = __p::checked_tumbling(tumbling(secs(1)));

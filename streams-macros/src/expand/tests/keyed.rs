@@ -9,16 +9,17 @@ fn distinct_within() {
     check(
         "flows.key_by(|f| f.h).distinct_within(secs(n))",
         expect![[r#"
-        let (__e0, __x0, __s1) = flows.key_by(|f| f.h).cut();
-        let __s2 = {
-            let n = ::core::clone::Clone::clone(&n);
-            __s1.distinct_within(secs(n)).named("distinct_within")
-        };
-        let mut __m = __plan.machine();
-        let __n1 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s2);
-        let __n0 = __e0.connect(__m.border(__x0, __n1, __p::level));
-        __m.source(__q0, __n0).finish(__p::Cx::new())
-        }
-    "#]],
+            let __s1 = flows.key_by(|f| f.h);
+            let (__e0, __x0, __s1) = __p::cut(__s1);
+            let __s2 = {
+                let n = ::core::clone::Clone::clone(&n);
+                __s1.distinct_within(secs(n)).named("distinct_within")
+            };
+            let mut __m = __plan.machine();
+            let __n1 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s2);
+            let __n0 = __e0.connect(__m.border(__x0, __n1, __p::level));
+            __m.source(__q0, __n0).finish(__p::Cx::new())
+            }
+        "#]],
     );
 }
