@@ -132,16 +132,16 @@ impl<L: Layout, P: Ports> Plan<L, P> {
     ///
     /// # Errors
     /// When it is none.
-    pub fn limit<N: Argument<Limit>>(&self, limit: N) -> Result<N, BuildError> {
-        self.argument(limit.problem(), limit)
+    pub fn limit<N: Argument<Limit>>(&self, limit: N) -> Result<N::Proven<N>, BuildError> {
+        self.argument(limit.problem(), N::proven(limit))
     }
 
     /// Checks quantiles that are known only now.
     ///
     /// # Errors
     /// When one is not between 0 and 1.
-    pub fn rank<N: Argument<Rank>>(&self, rank: N) -> Result<N, BuildError> {
-        self.argument(rank.problem(), rank)
+    pub fn rank<N: Argument<Rank>>(&self, rank: N) -> Result<N::Proven<N>, BuildError> {
+        self.argument(rank.problem(), N::proven(rank))
     }
 
     fn argument<N>(&self, problem: Option<&'static str>, argument: N) -> Result<N, BuildError> {

@@ -91,16 +91,22 @@ impl<T> Stream<T> {
 
 /// A bound of event time that a stream with key `K` and time `Tm` can have.
 #[diagnostic::on_unimplemented(
-    message = "`at_most_ahead` is for the first `event_time` of a stream, in front of `key_by`",
-    label = "the records of this stream are not as a broker stored them",
-    note = "it measures against the time at which the broker stored the message; give the bound where event time is read first"
+    message = "`event_time` cannot have this bound here",
+    label = "no bound of event time for this stream",
+    note = "write `out_of_order(secs(5))`; `.at_most_ahead(..)` goes with the first `event_time` of a stream, in front of `key_by`, since it measures against the time at which a broker stored the message"
 )]
-pub trait BoundFor<K, Tm>: TimeBound {}
+pub trait BoundFor<K, Tm>: TimeBound {
+    crate::proof::told_once!(BoundFor<K, Tm>);
+}
 
 #[diagnostic::do_not_recommend]
-impl<K, Tm> BoundFor<K, Tm> for OutOfOrder<false> {}
+impl<K, Tm> BoundFor<K, Tm> for OutOfOrder<false> {
+    crate::proof::holds!();
+}
 #[diagnostic::do_not_recommend]
-impl<K: SameKey<NoKey>, Tm: SameTime<NoTime>> BoundFor<K, Tm> for OutOfOrder<true> {}
+impl<K: SameKey<NoKey>, Tm: SameTime<NoTime>> BoundFor<K, Tm> for OutOfOrder<true> {
+    crate::proof::holds!();
+}
 
 /// Stream with one more operator.
 type Next<T, K, Tm, W, O, X, H> = Stream<T, K, Tm, W, Then<O, X>, H>;
@@ -117,11 +123,11 @@ impl<T, K, Tm, W, O, H> Stream<T, K, Tm, W, O, H> {
         self,
         at_ms: F,
         bound: B,
-    ) -> Next<T, K, EventTimed, W, O, EventTime<F, B>, H>
+    ) -> B::Proven<Next<T, K, EventTimed, W, O, EventTime<F, B>, H>>
     where
         Tm: TimeMark,
     {
-        self.then(EventTime::new(at_ms, bound, Tm::TIMED))
+        B::proven(self.then(EventTime::new(at_ms, bound, Tm::TIMED)))
     }
 
     /// Turns each record into another.

@@ -47,11 +47,6 @@ pub struct OutOfOrder<const AHEAD: bool = false> {
 }
 
 /// How far event times may be from one another; made by [`out_of_order`].
-#[diagnostic::on_unimplemented(
-    message = "this is no bound of event time",
-    label = "`event_time` takes how far records may be out of order",
-    note = "write `out_of_order(secs(5))`"
-)]
 pub trait TimeBound: Copy + Send + 'static {
     /// Whether records may be too far ahead.
     const AHEAD: bool;

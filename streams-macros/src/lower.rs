@@ -156,7 +156,12 @@ impl<'a> Lower<'a> {
         let first_new = self.nodes.len();
         match self.chain(&bound.chain) {
             chain::Value::Stream(node) => {
-                let Some(name) = self.stream_name(&bound.local.pat) else { return self.poison(node) };
+                let Some(name) = self.stream_name(&bound.local.pat) else {
+                    for name in scope::bound(&bound.local.pat) {
+                        self.names.insert(name.to_string(), Name::Poison);
+                    }
+                    return self.poison(node);
+                };
                 if node >= first_new {
                     self.let_ends.push((node, name.clone()));
                 }

@@ -11,7 +11,7 @@ use proc_macro2::TokenStream;
 use crate::ast;
 use crate::ctxt::Ctxt;
 
-/// What syn says about `flows.;`.
+/// What syn says about `flows.;`, of which rustc has said before that the token is unexpected.
 const AFTER_A_DOT: &str = "expected identifier or integer";
 
 /// Reads a job; `None` only if the item is no function at all.
@@ -28,12 +28,7 @@ pub(crate) fn job(ctxt: &Ctxt, args: &TokenStream, item: TokenStream) -> Option<
                     error.span(),
                     "`#[stream_job]` belongs on a function; write `fn job(input: Stream<..>) -> Stream<..>`",
                 );
-            } else if error.to_string() == AFTER_A_DOT {
-                ctxt.error_at(
-                    error.span(),
-                    "an operator is missing behind the dot; write one, such as `.map(|r| ..)`",
-                );
-            } else {
+            } else if error.to_string() != AFTER_A_DOT {
                 ctxt.syn_error(error);
             }
             return None;

@@ -77,7 +77,8 @@ impl Message {
     }
 
     fn is_ours(&self) -> bool {
-        self.code.as_deref().is_none_or(|code| !RUSTC.contains(&code))
+        let syntax = self.first_line().starts_with("error: unexpected token");
+        !syntax && self.code.as_deref().is_none_or(|code| !RUSTC.contains(&code))
     }
 
     /// Whether it says what to write instead: the text of the macro behind a semicolon, a type's bound in a note.

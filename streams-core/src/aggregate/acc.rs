@@ -4,17 +4,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::aggregate::{Aggregate, AggregateError, ByRef, type_name};
+use crate::proof::{Fails, Holds, Never};
 
 /// An aggregate of one's own over values of type `V`.
 ///
 /// `merge` must be associative and agree with `add`: a state that was merged equals the state to which all
 /// values were added in the same order. What is kept is encoded into the snapshot, so it must not contain
 /// anything whose order or content differs from run to run, such as a `HashSet`.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` does not aggregate values of type `{V}`",
-    label = "no accumulator for `{V}`",
-    note = "implement `Accumulator<{V}>` for `{Self}`"
-)]
 pub trait Accumulator<V>: Send + 'static {
     /// What is kept while the window is open.
     type State: Serialize + DeserializeOwned + Clone + Send + std::fmt::Debug + 'static;
@@ -29,6 +25,26 @@ pub trait Accumulator<V>: Send + 'static {
     fn merge(&self, state: &mut Self::State, behind: Self::State);
     /// The value.
     fn finish(&self, state: Self::State) -> Self::Out;
+}
+
+/// A type that [`acc`] takes: an [`Accumulator`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not aggregate values of type `{V}`",
+    label = "no accumulator for `{V}`",
+    note = "implement `Accumulator<{V}>` for `{Self}`"
+)]
+pub trait Accumulates<V, M = Holds> {
+    crate::proof::told_once!(Accumulates<V, M>);
+}
+
+#[diagnostic::do_not_recommend]
+impl<A: Accumulator<V>, V> Accumulates<V, Holds> for A {
+    crate::proof::holds!();
+}
+
+#[diagnostic::do_not_recommend]
+impl<A: Never, V> Accumulates<V, Fails> for A {
+    crate::proof::holds!();
 }
 
 /// See [`acc`].
@@ -82,8 +98,11 @@ pub struct Acc<A, T, F, V>(A, ByRef<T, F, V>);
 /// }
 /// assert_eq!(job.take::<f64>("span"), [0.0, 0.5, 2.5]);
 /// ```
-pub fn acc<A: Accumulator<V>, T, F: Fn(&T) -> V, V>(accumulator: A, of: ByRef<T, F, V>) -> Acc<A, T, F, V> {
-    Acc(accumulator, of)
+pub fn acc<A: Accumulates<V, M>, T, F: Fn(&T) -> V, V, M>(
+    accumulator: A,
+    of: ByRef<T, F, V>,
+) -> A::Proven<Acc<A, T, F, V>> {
+    A::proven(Acc(accumulator, of))
 }
 
 impl<A, T: 'static, F, V: 'static> Aggregate<T> for Acc<A, T, F, V>

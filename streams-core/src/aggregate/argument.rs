@@ -16,6 +16,8 @@ pub struct Rank;
     note = "`top_k` and `collect` take a `usize`, `quantile` an `f64`, `quantiles` an array of `f64`"
 )]
 pub trait Argument<Role> {
+    crate::proof::told_once!(Argument<Role>);
+
     /// Why it cannot be, if so.
     fn problem(&self) -> Option<&'static str>;
 }
@@ -25,19 +27,28 @@ const LIMIT: &str =
 const RANK: &str =
     "a quantile lies between 0 and 1; write e.g. `quantile(0.99, |r| r.ms)` for what 99 of 100 are below";
 
+#[diagnostic::do_not_recommend]
 impl Argument<Limit> for usize {
+    crate::proof::holds!();
+
     fn problem(&self) -> Option<&'static str> {
         limit_problem(*self)
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Argument<Rank> for f64 {
+    crate::proof::holds!();
+
     fn problem(&self) -> Option<&'static str> {
         rank_problem(*self)
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<const N: usize> Argument<Rank> for [f64; N] {
+    crate::proof::holds!();
+
     fn problem(&self) -> Option<&'static str> {
         self.iter().find_map(|rank| rank_problem(*rank))
     }

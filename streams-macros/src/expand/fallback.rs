@@ -22,9 +22,9 @@ pub(crate) fn stub(job: &Job, root: Root) -> TokenStream {
         _ => None,
     });
     let types = ports.chain(job.settings.iter().map(|setting| &setting.ty));
-    // An output that the signature does not know has no type.
-    let outputs = job.outputs.iter().map(|output| &output.ty).filter(|ty| !matches!(ty, syn::Type::Infer(_)));
-    let types = types.chain(outputs);
+    let types = types.chain(job.outputs.iter().map(|output| &output.ty));
+    // An output that the signature does not know has no type; `impl Trait` was refused.
+    let types = types.filter(|ty| !matches!(ty, syn::Type::Infer(_) | syn::Type::ImplTrait(_)));
     let stub = stub_of_name(&job.name, root);
     quote! {
         #stub

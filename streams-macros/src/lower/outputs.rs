@@ -6,7 +6,7 @@ use proc_macro2::Ident;
 
 use super::{Lower, chain::Value};
 use crate::ast::{self, Head, Tail};
-use crate::ir::Output;
+use crate::ir::{Call, Output};
 
 impl Lower<'_> {
     /// Resolves the last expression.
@@ -70,7 +70,10 @@ impl Lower<'_> {
             Value::Poison => None,
             Value::Plain => {
                 self.is_partial = true;
+                // Without an input there is no stream to end with, and that was said.
+                let has_input = self.nodes.iter().any(|node| matches!(node.call, Call::Port(..)));
                 match &chain.head {
+                    _ if !has_input => {}
                     Head::Name(name) => self.not_a_stream(name),
                     Head::Other => {
                         self.ctxt.error_on(

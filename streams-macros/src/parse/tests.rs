@@ -71,13 +71,8 @@ fn items_that_are_no_function() {
 }
 
 #[test]
-fn a_dot_and_nothing_behind_it() {
-    check(
-        &with_body("let x = flows.; x"),
-        expect![[r#"
-        ; <- an operator is missing behind the dot; write one, such as `.map(|r| ..)`
-    "#]],
-    );
+fn of_a_dot_and_nothing_behind_it_rustc_has_said_enough() {
+    check(&with_body("let x = flows.; x"), expect![[""]]);
 }
 
 #[test]

@@ -272,7 +272,7 @@ fn attributes_and_items_are_kept() {
 #[test]
 fn raw_identifiers() {
     let text = build_text("fn r#move(r#in: Stream<A>) -> Stream<A> { r#in.union(r#in) }");
-    assert!(text.contains("source::<Stream<A>>(\"in\")"), "{text}");
+    assert!(text.contains("source::<Stream<A>, _>(\"in\")"), "{text}");
     assert!(text.contains("__p::tee(r#in)"), "{text}");
     assert!(text.contains("(\"move\", 0)"), "{text}");
 }

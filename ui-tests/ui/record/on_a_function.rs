@@ -1,0 +1,6 @@
+use streams_core::prelude::*;
+
+#[record]
+fn flow() {}
+
+fn main() {}

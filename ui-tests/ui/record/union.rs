@@ -1,0 +1,6 @@
+use streams_core::prelude::*;
+
+#[record]
+union Number { whole: u64, real: f64 }
+
+fn main() {}
