@@ -49,6 +49,8 @@ pub struct Node {
     pub text: &'static str,
     /// Line in the source file.
     pub line: u32,
+    /// Why it may do what breaks replay, where the job says so.
+    pub impure: Option<&'static str>,
 }
 
 impl Node {
@@ -61,7 +63,14 @@ impl Node {
         text: &'static str,
         line: u32,
     ) -> Self {
-        Self { kind, name, inputs, text, line }
+        Self { kind, name, inputs, text, line, impure: None }
+    }
+
+    /// The node, which may break replay for this reason.
+    #[must_use]
+    pub const fn impure(mut self, reason: &'static str) -> Self {
+        self.impure = Some(reason);
+        self
     }
 
     /// Whether it joins two streams, which meet in front of a shuffle.

@@ -166,7 +166,7 @@ fn timed_anew(events: Stream<Event>) -> (Stream<u64>, Stream<Row>) {
         .aggregate(Row { start: window_start(), n: count() });
     let counts = rows
         .event_time(|r| r.start, out_of_order(secs(0)))
-        .key_by(|_| 0_u32)
+        .key_by(|_| ())
         .window(tumbling(secs(10)))
         .aggregate(count());
     let late = counts.late();

@@ -117,7 +117,7 @@ pub(crate) struct Link {
 }
 
 /// The arguments of an operator.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Call {
     /// `::<..>` between the word and the parentheses.
     pub(crate) turbofish: Option<syn::AngleBracketedGenericArguments>,

@@ -5,6 +5,7 @@
 
 mod closures;
 mod streams;
+mod suspicious;
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use syn::Expr;
@@ -34,6 +35,7 @@ pub(crate) fn job(ctxt: &Ctxt, job: &Job) {
     check_windows_of_records_are_bounded(ctxt, job);
     check_accumulator_limit(ctxt, job);
     closures::check(ctxt, job);
+    suspicious::check(ctxt, job);
 }
 
 /// A variable called like a function of the prelude hides it, and rustc would then complain about the

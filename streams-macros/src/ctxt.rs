@@ -13,12 +13,24 @@ use quote::ToTokens;
 pub(crate) struct Ctxt {
     // `None` after the check, so that a late report is noticed.
     errors: RefCell<Option<Vec<syn::Error>>>,
+    warnings: RefCell<Vec<Warning>>,
+}
+
+/// Something that is legal and hardly meant.
+#[derive(Debug)]
+pub(crate) struct Warning {
+    /// The rule, which rustc shows as the name of what is used.
+    pub(crate) rule: &'static str,
+    /// What is suspicious, and what to write instead or to say that it is meant.
+    pub(crate) message: String,
+    /// Where.
+    pub(crate) span: Span,
 }
 
 impl Ctxt {
     /// An empty collector.
     pub(crate) fn new() -> Self {
-        Self { errors: RefCell::new(Some(Vec::new())) }
+        Self { errors: RefCell::new(Some(Vec::new())), warnings: RefCell::default() }
     }
 
     /// Reports at one token.
@@ -40,15 +52,20 @@ impl Ctxt {
             .push(error);
     }
 
+    /// Warns at one token.
+    pub(crate) fn warn_at(&self, span: Span, rule: &'static str, message: impl Into<String>) {
+        self.warnings.borrow_mut().push(Warning { rule, message: message.into(), span });
+    }
+
     /// True if something was reported so far.
     pub(crate) fn has_errors(&self) -> bool {
         self.errors.borrow().as_ref().is_some_and(|errors| !errors.is_empty())
     }
 
-    /// The only way out: all errors, or none.
-    pub(crate) fn check(self) -> Result<(), Vec<syn::Error>> {
+    /// The only way out: all errors, or none and all warnings.
+    pub(crate) fn check(self) -> Result<Vec<Warning>, Vec<syn::Error>> {
         let errors = self.errors.borrow_mut().take().expect("the collector is checked once");
-        if errors.is_empty() { Ok(()) } else { Err(errors) }
+        if errors.is_empty() { Ok(self.warnings.take()) } else { Err(errors) }
     }
 }
 

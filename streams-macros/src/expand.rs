@@ -6,6 +6,7 @@
 mod fallback;
 mod forward;
 mod topology;
+mod warnings;
 mod wiring;
 
 use proc_macro2::{Ident, Span, TokenStream};
@@ -17,6 +18,7 @@ use crate::ident::Wires;
 use crate::ir::{Job, Step};
 
 pub(crate) use fallback::{errors, stub, stub_of_unreadable};
+pub(crate) use warnings::warnings;
 
 /// Where the expansion's names live.
 #[derive(Clone, Copy, Debug)]

@@ -46,6 +46,8 @@ pub(crate) struct Job {
     pub(crate) bindings: Vec<Binding>,
     /// The names of plain `let`s.
     pub(crate) plain: Vec<Ident>,
+    /// What they are bound to.
+    pub(crate) values: Vec<Expr>,
     /// Identifies the code of the job.
     pub(crate) fingerprint: u64,
 }
@@ -106,6 +108,8 @@ pub(crate) struct Node {
     pub(crate) named: Option<LitStr>,
     /// The arguments as shown in the topology, or the record type of a port.
     pub(crate) text: String,
+    /// Why it may do what breaks replay.
+    pub(crate) impure: Option<LitStr>,
     /// True if something was reported that makes its use uninteresting.
     pub(crate) is_poisoned: bool,
 }

@@ -11,6 +11,7 @@ mod check;
 mod ctxt;
 mod expand;
 mod ident;
+mod impure;
 mod ir;
 mod lower;
 mod nearest;

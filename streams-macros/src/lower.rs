@@ -49,6 +49,7 @@ pub(crate) fn job(ctxt: &Ctxt, job: &ast::Job) -> Job {
         outputs,
         bindings: lower.bindings,
         plain: lower.plain,
+        values: lower.values,
         fingerprint: text::fingerprint(job.code.clone()),
     }
 }
@@ -74,6 +75,7 @@ struct Lower<'a> {
     nodes: Vec<Node>,
     bindings: Vec<Binding>,
     plain: Vec<Ident>,
+    values: Vec<syn::Expr>,
     /// The last operator of a `let`'s chain and the name that it lends.
     let_ends: Vec<(NodeId, Ident)>,
     /// True once something was left out.
@@ -91,6 +93,7 @@ impl<'a> Lower<'a> {
             nodes: Vec::new(),
             bindings: Vec::new(),
             plain: Vec::new(),
+            values: Vec::new(),
             let_ends: Vec::new(),
             is_partial: false,
         }
@@ -111,6 +114,7 @@ impl<'a> Lower<'a> {
                 id_span: port.name.span(),
                 named: None,
                 text: record.unwrap_or_default(),
+                impure: None,
                 is_poisoned: false,
             });
             self.names.insert(port.name.to_string(), Name::Stream(node, None));
@@ -171,6 +175,7 @@ impl<'a> Lower<'a> {
             }
             chain::Value::Plain => {
                 self.refuse_streams(&bound.chain.whole);
+                self.values.push(bound.chain.whole.clone());
                 for name in scope::bound(&bound.local.pat) {
                     self.names.insert(name.to_string(), Name::Plain(name.clone()));
                     self.plain.push(name);

@@ -27,7 +27,7 @@ pub(crate) fn expand(args: &TokenStream, item: TokenStream, root: &'static str) 
         }
     };
     match ctxt.check() {
-        Ok(()) => expansion,
+        Ok(_) => expansion,
         Err(errors) => {
             let errors = expand::errors(&errors);
             // The type itself stays, so that its users are not reported as well.

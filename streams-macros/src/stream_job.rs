@@ -22,7 +22,11 @@ pub(crate) fn expand(args: &TokenStream, item: TokenStream, root: &'static str) 
     // Nothing behind this line can fail.
     let analysis = analyze::job(&job);
     let expansion = match checked {
-        Ok(()) => expand::job(&job, &analysis, root, Audience::Everyone),
+        Ok(warnings) => {
+            let chain = expand::job(&job, &analysis, root, Audience::Everyone);
+            let warnings = expand::warnings(&job, &warnings);
+            quote!(#chain #warnings)
+        }
         Err(errors) => {
             // The order matters to editors: the chain first, all that depends on the errors behind it.
             let chain = expand::job(&job, &analysis, root, Audience::Editors);

@@ -20,6 +20,11 @@ pub(crate) const ARG: &str = "arg";
 /// The only word inside `#[arg(..)]`.
 pub(crate) const DEFAULT: &str = "default";
 
+/// The attribute of an argument that may break replay.
+pub(crate) const ALLOW_IMPURE: &str = "allow_impure";
+/// The only word inside `#[allow_impure(..)]`.
+pub(crate) const REASON: &str = "reason";
+
 /// Lint and condition attributes go with the job wherever its parts are emitted.
 pub(crate) const PASSED_ATTRIBUTES: &[&str] = &["allow", "warn", "deny", "forbid", "expect", "cfg"];
 
@@ -170,20 +175,6 @@ pub(crate) const RUNTIME_FLAGS: &[&str] = &[
     "store",
     "version",
 ];
-
-/// Ends of paths that read a clock, with what to write instead.
-pub(crate) const CLOCK_CALLS: &[(&str, &str)] = &[
-    ("SystemTime", "now"),
-    ("Instant", "now"),
-    ("Utc", "now"),
-    ("Local", "now"),
-    ("OffsetDateTime", "now_utc"),
-];
-
-/// Crates and functions that draw random numbers.
-pub(crate) const RANDOM_CRATES: &[&str] = &["rand", "fastrand", "getrandom"];
-/// Functions that draw random numbers under any path.
-pub(crate) const RANDOM_CALLS: &[&str] = &["thread_rng", "random", "getrandom"];
 
 /// What an argument of an accumulator is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -68,14 +68,19 @@ pub(crate) fn checked(source: &str) -> (ir::Job, String) {
     (job, errors + &shown(source, ctxt))
 }
 
-/// One line per error: the guilty text, then the message.
+/// One line per error, or per warning where there is none: the guilty text, then the message.
 pub(crate) fn shown(source: &str, ctxt: Ctxt) -> String {
-    let errors = ctxt.check().err().unwrap_or_default();
-    let lines = errors.iter().map(|error| {
-        let guilty = error.span().source_text().unwrap_or_else(|| text_between(source, error.span()));
-        format!("{guilty} <- {error}\n")
-    });
-    lines.collect()
+    let line = |span: proc_macro2::Span, message: String| {
+        let guilty = span.source_text().unwrap_or_else(|| text_between(source, span));
+        format!("{guilty} <- {message}\n")
+    };
+    match ctxt.check() {
+        Ok(warnings) => warnings
+            .iter()
+            .map(|warning| line(warning.span, format!("warning: {}", warning.message)))
+            .collect(),
+        Err(errors) => errors.iter().map(|error| line(error.span(), error.to_string())).collect(),
+    }
 }
 
 fn text_between(source: &str, span: proc_macro2::Span) -> String {

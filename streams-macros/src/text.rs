@@ -20,6 +20,11 @@ pub(crate) fn arguments(parens: Span, tokens: TokenStream) -> String {
     shorten(text.trim_end_matches(',').trim_end())
 }
 
+/// The tokens on one line, cut where the source would be.
+pub(crate) fn shortened(tokens: TokenStream) -> String {
+    shorten(&print(tokens))
+}
+
 /// The text of a type; never cut, because schemas compare it.
 pub(crate) fn of_type(tokens: TokenStream) -> String {
     let mut printer = Printer { in_type: true, ..Printer::default() };

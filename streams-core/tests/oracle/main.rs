@@ -17,6 +17,7 @@ mod case;
 mod drive;
 mod event;
 mod generate;
+#[allow(deprecated, reason = "generated jobs are at times suspicious")]
 mod jobs;
 mod menu;
 mod oracle;

@@ -9,14 +9,19 @@ use syn::{Expr, Path};
 
 use crate::ctxt::Ctxt;
 use crate::ir::Job;
-use crate::{scope, symbol};
+use crate::{impure, scope};
 
-/// Applies the rules to every expression of every operator.
+/// Applies the rules to every expression of every operator, and to the values that they may capture.
 pub(super) fn check(ctxt: &Ctxt, job: &Job) {
+    for value in &job.values {
+        check_values_replay(ctxt, value);
+    }
     for node in &job.nodes {
         for expr in node.exprs() {
             check_captures_are_constant(ctxt, job, expr);
-            check_operators_replay(ctxt, expr);
+            if node.impure.is_none() {
+                check_operators_replay(ctxt, expr);
+            }
         }
     }
 }
@@ -31,6 +36,25 @@ fn check_captures_are_constant(ctxt: &Ctxt, job: &Job, expr: &Expr) {
             format!("an operator cannot change `{name}`, the change would not survive a checkpoint; keep state in an operator such as `.aggregate(..)`"),
         );
     }
+}
+
+/// A value that is computed when the job starts is another one after a restart: `let began = Instant::now();`.
+fn check_values_replay(ctxt: &Ctxt, value: &Expr) {
+    struct Calls<'a>(&'a Ctxt);
+    impl<'ast> Visit<'ast> for Calls<'_> {
+        fn visit_expr_path(&mut self, path: &'ast syn::ExprPath) {
+            if impure::call(&path.path).is_some() {
+                self.0.error_on(
+                    &path.path,
+                    format!(
+                        "`{}` gives another value after a restart, when records are read again; make it a setting, a parameter of the job that is no stream",
+                        written(&path.path)
+                    ),
+                );
+            }
+        }
+    }
+    Calls(ctxt).visit_expr(value);
 }
 
 /// An operator neither waits nor asks the outside: `map(|f| SystemTime::now())`, `filter(|_| rand::random())`.
@@ -52,25 +76,21 @@ impl Replay<'_> {
     }
 
     fn path(&self, path: &Path) {
-        let words: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
-        let (Some(first), Some(last)) = (words.first(), words.last()) else { return };
-        let owner = words.iter().rev().nth(1);
-        let is_clock = symbol::CLOCK_CALLS
-            .iter()
-            .any(|(ty, call)| last == call && owner.is_some_and(|owner| owner == ty));
-        let is_random = symbol::RANDOM_CALLS.contains(&last.as_str())
-            || (words.len() > 1 && symbol::RANDOM_CRATES.contains(&first.as_str()));
-        // A path without its arguments is what the user recognizes.
-        let written = words.join("::");
-        if is_clock {
+        if let Some(kind) = impure::call(path) {
             self.ctxt.error_on(
                 path,
-                format!("`{written}` in an operator breaks replay; use a time that is in the record"),
+                format!("`{}` in an operator breaks replay; {}{OPT_OUT}", written(path), kind.instead),
             );
-        } else if is_random {
-            self.ctxt.error_on(path, format!("`{written}` in an operator breaks replay; derive the number from the record, for example from a hash of its key"));
         }
     }
+}
+
+const OPT_OUT: &str =
+    ", or write `#[allow_impure(reason = \"..\")]` in front of the closure where it must be";
+
+/// A path without its arguments is what the user recognizes.
+fn written(path: &Path) -> String {
+    path.segments.iter().map(|segment| segment.ident.to_string()).collect::<Vec<_>>().join("::")
 }
 
 impl<'ast> Visit<'ast> for Replay<'_> {
@@ -111,6 +131,19 @@ impl<'ast> Visit<'ast> for Replay<'_> {
     fn visit_expr_path(&mut self, path: &'ast syn::ExprPath) {
         // Outside of a closure a function is only named, which is how it becomes the operator.
         self.path(&path.path);
+    }
+
+    fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
+        if let Some(changed) = impure::changed_static(call) {
+            self.ctxt.error_on(
+                changed,
+                format!(
+                    "an operator cannot change `{}`, a `static` is in no checkpoint; keep state in an operator such as `.aggregate(..)`{OPT_OUT}",
+                    written(changed)
+                ),
+            );
+        }
+        visit::visit_expr_method_call(self, call);
     }
 
     fn visit_macro(&mut self, mac: &'ast syn::Macro) {

@@ -211,32 +211,32 @@ fn operators_replay() {
     check(
         &with_body("flows.map(|f| (f, SystemTime::now()))"),
         expect![[r#"
-        SystemTime::now <- `SystemTime::now` in an operator breaks replay; use a time that is in the record
-    "#]],
+            SystemTime::now <- `SystemTime::now` in an operator breaks replay; use a time that is in the record, or write `#[allow_impure(reason = "..")]` in front of the closure where it must be
+        "#]],
     );
     check(
         &with_body("flows.event_time(|f| std::time::Instant::now().x(), b())"),
         expect![[r#"
-        std::time::Instant::now <- `std::time::Instant::now` in an operator breaks replay; use a time that is in the record
-    "#]],
+            std::time::Instant::now <- `std::time::Instant::now` in an operator breaks replay; use a time that is in the record, or write `#[allow_impure(reason = "..")]` in front of the closure where it must be
+        "#]],
     );
     check(
         &with_body("flows.filter(|f| rand::random())"),
         expect![[r#"
-        rand::random <- `rand::random` in an operator breaks replay; derive the number from the record, for example from a hash of its key
-    "#]],
+            rand::random <- `rand::random` in an operator breaks replay; derive the number from the record, for example from a hash of its key, or write `#[allow_impure(reason = "..")]` in front of the closure where it must be
+        "#]],
     );
     check(
         &with_body("flows.filter(|f| thread_rng().random_bool(0.5))"),
         expect![[r#"
-        thread_rng <- `thread_rng` in an operator breaks replay; derive the number from the record, for example from a hash of its key
-    "#]],
+            thread_rng <- `thread_rng` in an operator breaks replay; derive the number from the record, for example from a hash of its key, or write `#[allow_impure(reason = "..")]` in front of the closure where it must be
+        "#]],
     );
     check(
         &with_body("flows.map(|f| format!(\"{:?}\", SystemTime::now()))"),
         expect![[r#"
-        SystemTime::now <- `SystemTime::now` in an operator breaks replay; use a time that is in the record
-    "#]],
+            SystemTime::now <- `SystemTime::now` in an operator breaks replay; use a time that is in the record, or write `#[allow_impure(reason = "..")]` in front of the closure where it must be
+        "#]],
     );
 }
 
@@ -358,4 +358,44 @@ fn joins_are_bounded() {
         c <- `c` is not a stream; did you mean `a`?
     "#]],
     );
+}
+
+#[test]
+fn keys_vary() {
+    check(
+        &with_body("flows.key_by(|_| 0).map(|f| f).key_by(|_| ()).map(|f| f).key_by(|f| f.host.clone())"),
+        expect![[r#"
+            | <- warning: every record gets the same key, so that one machine does all the work; key by a field of the record, or write `|_| ()` where that is meant
+        "#]],
+    );
+}
+
+#[test]
+fn filters_stand_before_windows() {
+    check(
+        &with_body(
+            "flows.key_by(|f| f.h).filter(|f| f.ok).running(forever()).filter(|f| f.ok).aggregate(count())",
+        ),
+        expect![[r#"
+            filter <- warning: this filter drops records that have crossed the shuffle; write it in front of `.key_by(..)`
+        "#]],
+    );
+}
+
+#[test]
+fn permission_needs_a_reason() {
+    check(
+        &with_body("flows.map(#[allow_impure(reason = \"a stamp\")] |f| (f, SystemTime::now()))"),
+        expect![[""]],
+    );
+    check(&with_body("flows.filter(#[allow_impure(reason = \"\")] |f| rand::random())"), expect![[r#"
+        allow_impure <- opting out of replay needs a reason, which the topology shows; write `#[allow_impure(reason = "..")]`
+    "#]]);
+}
+
+#[test]
+fn values_replay() {
+    check(&with_body("let began = Instant::now(); flows.filter(|f| f.at > began)"), expect![[r#"
+        Instant::now <- `Instant::now` gives another value after a restart, when records are read again; make it a setting, a parameter of the job that is no stream
+    "#]]);
 }

@@ -26,7 +26,11 @@ pub(super) fn constants(job: &Job) -> TokenStream {
             Call::Port(..) => "source",
             _ => node.op.name,
         };
-        node_tokens(kind, &node.id, &node.inputs, &node.text, text::line(node.word.span()))
+        let tokens = node_tokens(kind, &node.id, &node.inputs, &node.text, text::line(node.word.span()));
+        match &node.impure {
+            Some(reason) => quote!(#tokens.impure(#reason)),
+            None => tokens,
+        }
     });
     let sinks = job.outputs.iter().map(|output| {
         let record =

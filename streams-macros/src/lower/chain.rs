@@ -9,7 +9,7 @@ use syn::spanned::Spanned;
 use super::{Lower, Name};
 use crate::ir::{Args, Call, Node, NodeId};
 use crate::ops::{self, Form, Input, Kind, Op};
-use crate::{ast, nearest, text};
+use crate::{ast, impure, nearest, text};
 
 /// What a chain is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,15 +89,31 @@ impl Lower<'_> {
     }
 
     fn link(&mut self, input: NodeId, link: &ast::Link) -> NodeId {
-        let word = link.word.to_string();
         let Some(call) = &link.call else { return self.unfinished(input, link) };
+        let mut call = call.clone();
+        let permissions = call.args.iter_mut().filter_map(|arg| impure::take_permission(self.ctxt, arg));
+        // All of them are looked at, so that none is left in the code.
+        let impure = permissions.collect::<Vec<_>>().into_iter().next();
+        let node = self.operator(input, link, &call, impure.is_some());
+        if let (Some(reason), Some(node)) = (impure, self.nodes.get_mut(node)) {
+            node.impure.get_or_insert(reason);
+        }
+        node
+    }
+
+    fn operator(&mut self, input: NodeId, link: &ast::Link, call: &ast::Call, is_impure: bool) -> NodeId {
+        let word = link.word.to_string();
         let Some(op) = ops::find(&word) else {
             self.ctxt.error_at(link.word.span(), unknown(&word));
             let args = self.args(call);
             return self.push_op(&ops::UNKNOWN, link, input, Call::Args(args), String::new());
         };
         let has_arity = self.check_arity(op, link, call);
-        let text = text::arguments(call.parens.span.join(), tokens(call));
+        let text = match is_impure {
+            // The source still has the permission in it.
+            true => text::shortened(tokens(call)),
+            false => text::arguments(call.parens.span.join(), tokens(call)),
+        };
         match op.form {
             Form::Named => {
                 self.named(input, link, call);
@@ -154,6 +170,7 @@ impl Lower<'_> {
             id_span: link.word.span(),
             named: None,
             text,
+            impure: None,
             is_poisoned: false,
         })
     }
