@@ -43,8 +43,11 @@ pub struct Snapshot {
 pub struct Counters {
     /// Records that were accepted.
     pub records_in: u64,
-    /// Records given to output ports and shuffles.
+    /// Records given to output ports.
     pub records_out: u64,
+    /// Records sent to the next stages.
+    #[serde(default)]
+    pub shuffled: u64,
     /// Records that came too late for every window.
     pub late: u64,
     /// Records that failed.

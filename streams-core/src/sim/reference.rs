@@ -386,7 +386,7 @@ impl Reference {
             for (queue, run) in runs.iter_mut().enumerate() {
                 let Some(out) = self.out.get_mut(&Target { topic, queue: queue as u16 }) else { continue };
                 for record in run.records() {
-                    self.counters.records_out += 1;
+                    self.counters.shuffled += 1;
                     out.push(Item::Data(record.to_vec()));
                 }
                 out.watermark(run.watermark_ms);

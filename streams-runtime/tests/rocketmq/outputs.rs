@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::Stdio;
 
 use super::jobs::{Fleet, Job, all, end};
-use super::{eventually, plain, store};
+use super::{eventually, plain, store, unique};
 use crate::program::flows;
 use streams_runtime::rocketmq::Outgoing;
 
@@ -40,6 +40,39 @@ async fn results_of_a_key_are_in_one_queue_with_key_and_tag() {
     }
     let used: std::collections::BTreeSet<_> = queues.values().map(ToString::to_string).collect();
     assert_eq!((queues.len(), used.len()), (40, 3), "{queues:?}");
+}
+
+/// A stage may send to an output and to the next stage: only what an output has counts as a result.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_report_counts_the_results_of_every_stage() {
+    let large = Fleet::new("pair", 1).await;
+    let right = Fleet::new("pair", 1).await;
+    let text = flows(1_000, 10);
+    let lines: Vec<&str> = text.lines().collect();
+    for fleet in [&large, &right] {
+        fleet.put(&lines).await;
+        fleet.close().await;
+    }
+    let n_large = 2 * lines.iter().filter(|line| out_flow(line) >= 100).count() as u64;
+    let totals = unique("totals");
+    large.broker.create_topic(&totals, 3, 3).await.unwrap();
+    let Fleet { namesrv, group, input, output, .. } = &large;
+    let mut command = large.place.command(&format!(
+        "run --namesrv {namesrv} --group {group} --from left=topic:{input} --from right=topic:{} --to large=topic:{output} --to totals=topic:{totals} --local-only --state state --report report.json",
+        right.input
+    ));
+    let job = Job(command.stdout(Stdio::null()).spawn().unwrap());
+    let totals = Fleet { output: totals, ..right };
+    eventually("all that is large", async || large.stored().await, |n| *n == n_large).await;
+    totals.grown_from(0).await;
+    assert_eq!(end(job, "-TERM"), Some(0));
+    let report = large.place.report("report.json");
+    assert_eq!(report["records_out"], n_large + totals.stored().await, "{report}");
+}
+
+fn out_flow(line: &str) -> i64 {
+    let flow: serde_json::Value = serde_json::from_str(line).unwrap();
+    flow["out_flow"].as_i64().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -261,6 +261,7 @@ impl Worker {
         for record in run.records() {
             if let Some(sender) = self.sender(target, "key_by", record.len()) {
                 sender.push(Item::Data(record.to_vec()), held);
+                self.counters.shuffled += 1;
             }
         }
         run.bytes.clear();
@@ -292,6 +293,7 @@ impl Worker {
             let held = self.role.held;
             if let Some(sender) = self.sender(Target { topic, queue }, "output", bytes.len()) {
                 sender.push(Item::result(address.key_len, bytes), held);
+                self.counters.records_out += 1;
             }
         }
     }
@@ -306,7 +308,6 @@ impl Worker {
             self.rejects.push(Rejected { offset: self.offset, reject, raw: None });
             return None;
         }
-        self.counters.records_out += 1;
         self.senders.get_mut(&target)
     }
 

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use streams_core::protocol::ids::Topic;
-
 use super::Fleet;
 use crate::report::Counters;
 use crate::run::note;
@@ -28,9 +26,7 @@ impl Fleet {
                 counters.filtered += snapshot.counters.filtered;
                 counters.missing += snapshot.counters.missing;
             }
-            if plan.is_some_and(|plan| plan.topics.iter().all(|topic| matches!(topic, Topic::Output(_)))) {
-                counters.records_out += snapshot.counters.records_out;
-            }
+            counters.records_out += snapshot.counters.records_out;
             counters.late += snapshot.counters.late;
             counters.repeated += snapshot.counters.repeated;
             counters.dead_letter += snapshot.counters.dead_letter;
