@@ -53,6 +53,8 @@ pub mod op;
 
 pub mod state;
 
+pub mod inspect;
+
 pub mod store;
 
 pub mod testing;

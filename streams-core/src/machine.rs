@@ -9,6 +9,7 @@ use crate::batch::{Batch, Taken};
 use crate::context::Context;
 use crate::effects::{Effects, Gauges, Origin, Reach};
 use crate::error::StateError;
+use crate::inspect::Inquiry;
 use crate::ports::{Input as PortInput, Source};
 use crate::push::{Push, System};
 use crate::record::{NoKey, Rec};
@@ -74,6 +75,9 @@ pub trait Machine: Send {
 
     /// The split was taken away: state is dropped.
     fn remove_split(&mut self);
+
+    /// Lets the operator that an inquiry is about answer it, from the rows and not from what is in memory.
+    fn inspect<'a>(&mut self, inquiry: Inquiry<'a>) -> Inquiry<'a>;
 
     /// What an operator would tell a person.
     fn observe(&mut self) -> Gauges;
@@ -298,6 +302,15 @@ impl<C: Context> Machine for Assembled<C> {
         match message {
             System::Reach(reach) => reach,
             _ => Reach::default(),
+        }
+    }
+
+    fn inspect<'a>(&mut self, inquiry: Inquiry<'a>) -> Inquiry<'a> {
+        let mut message = System::Inspect(inquiry);
+        self.tell_all(&mut message);
+        match message {
+            System::Inspect(inquiry) => inquiry,
+            _ => unreachable!("a message stays what it is"),
         }
     }
 

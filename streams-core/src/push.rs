@@ -9,6 +9,7 @@
 
 use crate::context::Context;
 use crate::effects::{Effects, Gauges, Reach};
+use crate::inspect::Inquiry;
 use crate::state::{Loader, Page, Saver};
 
 /// A message that every operator hears, in order with the data.
@@ -36,6 +37,8 @@ pub enum System<'a> {
     Drain(Effects),
     /// Report watermarks, for people to look at and to carry over a stop.
     Observe(Gauges),
+    /// Show what is kept of a key.
+    Inspect(Inquiry<'a>),
 }
 
 /// A node that takes records of type `R` in a machine whose context is `C`.

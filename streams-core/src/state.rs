@@ -41,8 +41,14 @@ impl OperatorId {
     }
 
     /// How the keys of the operator's rows begin.
-    fn prefix(self, machine: &[u8]) -> Vec<u8> {
-        [machine, &self.hash.to_be_bytes()].concat()
+    pub(crate) fn prefix(self, machine: &[u8]) -> Vec<u8> {
+        [machine, &self.bytes()].concat()
+    }
+
+    /// What stands for the operator in the keys of its rows.
+    #[must_use]
+    pub fn bytes(self) -> [u8; 8] {
+        self.hash.to_be_bytes()
     }
 
     /// As in the topology.

@@ -1,14 +1,15 @@
-//! The command line of a job: `JOB run`, `JOB topology`, `--help`, `--version`.
+//! The command line of a job: `JOB run`, `JOB topology`, `JOB state`, `JOB offsets`, `--help`, `--version`.
 //!
 //! All mistakes are found before anything runs and told at once, one line each. [`args`] reads the words,
-//! [`bind`] gives them their meaning for this job, [`probe`] looks at the files they name, [`help`] explains.
-//! Nothing here runs a job.
+//! [`bind`] and [`upkeep`] give them their meaning for this job, [`probe`] looks at the files they name, [`help`]
+//! explains. Nothing here runs a job.
 
 pub(crate) mod args;
 pub(crate) mod bind;
 pub(crate) mod cluster;
 pub(crate) mod help;
 pub(crate) mod probe;
+pub(crate) mod upkeep;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -28,6 +29,7 @@ use crate::url::Url;
 pub(crate) enum Command {
     Run(Box<RunConfig>),
     Topology(Rendering),
+    Upkeep(Box<upkeep::UpkeepConfig>),
     Help,
     Version,
 }
@@ -120,11 +122,17 @@ pub(crate) fn parse(
             probe::files(topology, &config, &mut problems);
             Command::Run(Box::new(config))
         }
+        Some(verb @ (args::Verb::State | args::Verb::Offsets)) => {
+            match upkeep::config(topology, verb, &words, around, &mut problems) {
+                Some(config) => Command::Upkeep(Box::new(config)),
+                None => Command::Help,
+            }
+        }
         None => {
             if problems.is_empty() {
                 let program = &around.program;
                 problems.push(format!(
-                    "say what to do: `{program} run`, `{program} topology` or `{program} --help`"
+                    "say what to do: `{program} run`, `{program} topology`, `{program} state`, `{program} offsets` or `{program} --help`"
                 ));
             }
             Command::Help

@@ -7,13 +7,13 @@
 
 mod copy;
 mod fleet;
-mod io;
+pub(crate) mod io;
 mod log;
 mod message;
 mod remote;
-mod rows;
+pub(crate) mod rows;
 mod tables;
-mod topics;
+pub(crate) mod topics;
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -92,11 +92,7 @@ async fn start(
     let name =
         copy.as_ref().map_or_else(|| Ok(format!("{:016x}", random_number())), copy::LocalCopy::name)?;
     let client = format!("{}@{name}", cluster.group);
-    let mut names = Config::new(cluster.namesrv.clone(), cluster.group.clone(), client.clone());
-    names.access_key = secret("ROCKETMQ_ACCESS_KEY");
-    names.secret_key = secret("ROCKETMQ_SECRET_KEY");
-    names.tls = tls(std::env::var_os("ROCKETMQ_TLS"), std::env::var("ROCKETMQ_TLS_CA").ok())?;
-    let broker = Broker::connect(&names).await.map_err(failed)?;
+    let broker = connect(&cluster.namesrv, &cluster.group, &client).await?;
 
     let n_sources = u16::try_from(config.from.len()).unwrap_or(u16::MAX);
     let remote = match (cluster.local_only, &config.state) {
@@ -148,6 +144,15 @@ async fn start(
     let _ = membership.leave().await;
     broker.shutdown().await;
     result.map(|()| Outcome::Interrupted)
+}
+
+/// Reaches the brokers, with the keys that the environment has.
+pub(crate) async fn connect(namesrv: &[String], group: &str, client: &str) -> Result<Broker, Error> {
+    let mut names = Config::new(namesrv, group, client);
+    names.access_key = secret("ROCKETMQ_ACCESS_KEY");
+    names.secret_key = secret("ROCKETMQ_SECRET_KEY");
+    names.tls = tls(std::env::var_os("ROCKETMQ_TLS"), std::env::var("ROCKETMQ_TLS_CA").ok())?;
+    Broker::connect(&names).await.map_err(failed)
 }
 
 fn own(store: Box<dyn Store>) -> Result<Remote, Error> {
@@ -237,7 +242,7 @@ fn tls(on: Option<OsString>, authority: Option<String>) -> Result<Tls, Error> {
 
 /// What a broker said ends the run.
 #[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` calls")]
-fn failed(error: rocketmq::Error) -> Error {
+pub(crate) fn failed(error: rocketmq::Error) -> Error {
     ErrorKind::Broker(error.to_string()).into()
 }
 
@@ -250,7 +255,7 @@ fn give_up(failure: Failure) -> Error {
 }
 
 /// A number that no other process draws: from the seeds that the standard library gives its hash maps.
-fn random_number() -> u64 {
+pub(crate) fn random_number() -> u64 {
     use std::hash::{BuildHasher as _, RandomState};
     RandomState::new().hash_one(std::process::id())
 }

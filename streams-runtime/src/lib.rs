@@ -44,6 +44,7 @@ pub mod rocketmq;
 pub mod store;
 
 mod cli;
+mod clock;
 #[cfg(feature = "rocketmq")]
 mod cluster;
 mod codec;
@@ -63,6 +64,7 @@ mod snapshot;
 mod source;
 mod topology;
 mod undo;
+mod upkeep;
 mod url;
 mod wording;
 
@@ -103,6 +105,13 @@ pub fn main<J: Job>(_job: J) -> ExitCode {
             show(&format!("{} (streams-runtime {})\n", topology.job, env!("CARGO_PKG_VERSION")))
         }
         cli::Command::Topology(rendering) => show(&topology::render(topology, rendering)),
+        cli::Command::Upkeep(config) => match upkeep::perform(&job, &config) {
+            Ok(text) => show(&text),
+            Err(error) => {
+                tell(&error);
+                ExitCode::from(error.exit_code())
+            }
+        },
         cli::Command::Run(config) => {
             let ended = match &config.cluster {
                 #[cfg(feature = "rocketmq")]

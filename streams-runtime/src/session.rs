@@ -183,6 +183,7 @@ impl Session {
         self.snapshot.outputs = self.outputs.iter().map(Writer::mark).collect();
         self.snapshot.dead_letters = self.letters.writer.as_ref().map(Writer::mark);
         self.snapshot.counters = counters;
+        self.snapshot.committed_ms = Some(crate::clock::now_ms());
         self.snapshot.save(&mut delta)?;
         let writers = self.outputs.iter().chain(&self.letters.writer);
         let outputs = writers.map(Writer::to_sync).collect::<Result<Vec<_>, _>>()?;

@@ -76,6 +76,9 @@ pub(crate) struct Snapshot {
     pub(crate) outputs: Vec<OutputMark>,
     pub(crate) dead_letters: Option<OutputMark>,
     pub(crate) counters: Counters,
+    /// When it was committed, by the clock of the machine: for people.
+    #[serde(default)]
+    pub(crate) committed_ms: Option<i64>,
 }
 
 impl Snapshot {
@@ -94,6 +97,7 @@ impl Snapshot {
             outputs: Vec::new(),
             dead_letters: None,
             counters: Counters::default(),
+            committed_ms: None,
         }
     }
 
@@ -129,15 +133,21 @@ impl Snapshot {
         !self.sources.is_empty() && self.sources.iter().all(|source| source.ended)
     }
 
+    /// Refuses the state of another job.
+    pub(crate) fn is_of(&self, topology: &Topology) -> Result<(), Error> {
+        if self.job == topology.job {
+            return Ok(());
+        }
+        Err(Error::state(format!(
+            "the state belongs to the job `{}`, not to `{}`; give each job its own --state directory",
+            self.job, topology.job
+        )))
+    }
+
     /// Whether this job, asked for in this way, can go on from here.
     pub(crate) fn admits(&self, topology: &Topology, workers: usize) -> Result<(), Error> {
         const ANEW: &str = "begin again with another --state directory";
-        if self.job != topology.job {
-            return Err(Error::state(format!(
-                "the state belongs to the job `{}`, not to `{}`; give each job its own --state directory",
-                self.job, topology.job
-            )));
-        }
+        self.is_of(topology)?;
         if self.workers != workers {
             return Err(Error::usage(format!(
                 "--workers {workers}: the state is divided among {}; run with --workers {}, or {ANEW}",
@@ -145,12 +155,7 @@ impl Snapshot {
                 self.workers
             )));
         }
-        let shape = shape(topology);
-        let missing =
-            self.shape.iter().filter(|line| !shape.contains(line)).map(|line| format!("\n  - {line}"));
-        let added =
-            shape.iter().filter(|line| !self.shape.contains(line)).map(|line| format!("\n  + {line}"));
-        let difference: String = missing.chain(added).collect();
+        let difference = difference(&self.shape, topology);
         if !difference.is_empty() {
             return Err(Error::state(format!(
                 "the state was written by a `{}` of another shape (- in the state, + in this program):{difference}\nrun the program that wrote it, or {ANEW}",
@@ -161,9 +166,17 @@ impl Snapshot {
     }
 }
 
+/// What a state has and this program does not, and the other way round, one a line; empty where they fit.
+pub(crate) fn difference(kept: &[String], topology: &Topology) -> String {
+    let shape = shape(topology);
+    let missing = kept.iter().filter(|line| !shape.contains(line)).map(|line| format!("\n  - {line}"));
+    let added = shape.iter().filter(|line| !kept.contains(line)).map(|line| format!("\n  + {line}"));
+    missing.chain(added).collect()
+}
+
 /// The part of a job's graph that saved state depends on: ports and operators with an id. Stateless operators
 /// may come and go; what an operator's rows are, its own signature says when they are loaded.
-fn shape(topology: &Topology) -> Vec<String> {
+pub(crate) fn shape(topology: &Topology) -> Vec<String> {
     let kept = topology.nodes.iter().filter_map(|node| match node.kind {
         "source" | "sink" => Some(format!("{} `{}`: {}", node.kind, node.name, node.text)),
         "try_map" => None,

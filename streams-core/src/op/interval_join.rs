@@ -13,6 +13,7 @@ use crate::codec;
 use crate::context::{Context, Cx};
 use crate::effects::Origin;
 use crate::error::CodecError;
+use crate::inspect::Find;
 use crate::join::{Pairing, Side};
 use crate::key::{Key, Shuffled};
 use crate::push::{Operator, Push, System};
@@ -20,6 +21,10 @@ use crate::record::Rec;
 use crate::state::{OperatorId, Saver};
 use crate::store::prefix;
 use crate::time::UNTIMED;
+
+mod show;
+
+use show::{place, record};
 
 /// Joins each left record at `t` with the right records of its key in `[t - before, t + after]`.
 ///
@@ -373,6 +378,9 @@ impl<K: Key, A: Shuffled, B: Shuffled, P: Pairing<A, B>> IntervalJoin<K, A, B, P
                 self.next_due_ms = i64::MAX;
             }
             System::Drain(effects) => effects.late += std::mem::take(&mut self.late),
+            System::Inspect(inquiry) => {
+                inquiry.ask_with(self.id, Find::Under(ROWS), &place::<K>, &record::<K, A, B>);
+            }
             System::Page(_) | System::Observe(_) | System::Absent | System::Reach(_) => {}
         }
     }

@@ -9,6 +9,8 @@ use serde::de::DeserializeOwned;
 use crate::bug::{Bug, planted};
 use crate::codec;
 use crate::context::Cx;
+use crate::error::CodecError;
+use crate::inspect::{Find, Place};
 use crate::key::Key;
 use crate::push::System;
 use crate::state::{OperatorId, Page, Saver};
@@ -42,6 +44,11 @@ pub(super) struct Row<V> {
 #[inline(always)]
 pub(super) fn is_forgotten(last_ms: i64, ttl_ms: i64, watermark_ms: i64) -> bool {
     watermark_ms.checked_sub(ttl_ms).is_some_and(|oldest_ms| last_ms <= oldest_ms)
+}
+
+/// What a row's key says.
+fn place<K: Key>(row: &[u8]) -> Result<Option<Place<K>>, CodecError> {
+    codec::key_from_slice(row.get(ROWS.len()..).unwrap_or_default()).map(|key| Some(Place::only(key)))
 }
 
 /// In front of the key of every row.
@@ -125,6 +132,7 @@ impl<K: Key, V: Serialize + DeserializeOwned> KeyedRows<K, V> {
             }
             System::CheckPoint(saver) => self.save(saver, &signature()),
             System::RemoveSplit => self.rows.clear(),
+            System::Inspect(inquiry) => inquiry.ask::<K, V>(self.id, Find::Under(ROWS), &place),
             _ => {}
         }
     }

@@ -7,6 +7,7 @@ use super::keyed_rows::is_forgotten;
 use crate::aggregate::type_name;
 use crate::codec;
 use crate::context::{Context, Cx};
+use crate::inspect::{Find, Place};
 use crate::join::{Pairing, Side};
 use crate::key::{Key, Shuffled};
 use crate::push::{Operator, Push, System};
@@ -221,6 +222,10 @@ where
             }
             System::CheckPoint(saver) => self.save(saver),
             System::RemoveSplit => self.rows.clear(),
+            System::Inspect(inquiry) => inquiry.ask::<K, Kept<B>>(self.id, Find::Under(ROWS), &|row| {
+                codec::key_from_slice(row.get(ROWS.len()..).unwrap_or_default())
+                    .map(|key| Some(Place::only(key)))
+            }),
             _ => {}
         }
         next.system(message, cx);

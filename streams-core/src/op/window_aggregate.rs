@@ -17,6 +17,7 @@ use crate::codec;
 use crate::context::{Context, Cx};
 use crate::effects::Origin;
 use crate::error::CodecError;
+use crate::inspect::Find;
 use crate::key::Key;
 use crate::op::late::{LateOperator, Nowhere};
 use crate::push::{Operator, Push, System};
@@ -30,7 +31,7 @@ pub(crate) mod tags;
 mod tests;
 
 use spans::{Cut, Spans};
-use tags::{clamp, pane_of, pane_tag};
+use tags::{clamp, in_pane, pane_of, pane_tag};
 
 /// Aggregates the records of each key in each window.
 ///
@@ -343,6 +344,7 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
                 self.next_fire_ms = i64::MAX;
             }
             System::Drain(effects) => effects.late += std::mem::take(&mut self.late),
+            System::Inspect(inquiry) => inquiry.ask::<K, A::State>(self.id, Find::Anywhere, &in_pane),
             System::Observe(_) | System::Absent | System::Reach(_) => {}
         }
     }

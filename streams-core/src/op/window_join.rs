@@ -15,12 +15,17 @@ use crate::codec;
 use crate::context::{Context, Cx};
 use crate::effects::Origin;
 use crate::error::CodecError;
+use crate::inspect::Find;
 use crate::join::{Pairing, Side};
 use crate::key::{Key, Shuffled};
 use crate::push::{Operator, Push, System};
 use crate::record::Rec;
 use crate::state::{OperatorId, Page, Saver};
 use crate::time::UNTIMED;
+
+mod show;
+
+use show::{place, record};
 
 /// Joins the records of each key in each window.
 ///
@@ -264,6 +269,9 @@ impl<K: Key, A: Shuffled, B: Shuffled, P> WindowJoin<K, A, B, P> {
                 self.next_fire_ms = i64::MAX;
             }
             System::Drain(effects) => effects.late += std::mem::take(&mut self.late),
+            System::Inspect(inquiry) => {
+                inquiry.ask_with(self.id, Find::Anywhere, &place::<K>, &record::<A, B>);
+            }
             System::Observe(_) | System::Absent | System::Reach(_) => {}
         }
     }

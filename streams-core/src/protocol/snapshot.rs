@@ -36,6 +36,9 @@ pub struct Snapshot {
     pub seen: Seen,
     /// What has been counted since the job began.
     pub counters: Counters,
+    /// When the driver committed it, in ms since the Unix epoch by its clock: for people, and for nothing else.
+    #[serde(default)]
+    pub committed_ms: Option<i64>,
 }
 
 /// Every record that enters leaves as an output or in one of these (law 4).

@@ -13,6 +13,8 @@ use crate::wording::nearest;
 pub(crate) enum Verb {
     Run,
     Topology,
+    State,
+    Offsets,
     Help,
     Version,
 }
@@ -36,14 +38,34 @@ pub(crate) const RUN_FLAGS: [(&str, &str); 15] = [
     ("shuffle-queues", "N"),
 ];
 
+/// Flags of `state` and `offsets`, beside the job's settings.
+pub(crate) const UPKEEP_FLAGS: [(&str, &str); 8] = [
+    ("state", "DIR"),
+    ("store", "redb|rocksdb"),
+    ("remote", "mysql://USER@HOST/DATABASE"),
+    ("group", "NAME"),
+    ("namesrv", "HOST:PORT[,HOST:PORT]"),
+    ("format", "text|json"),
+    ("input", "PORT"),
+    ("yes", ""),
+];
+
 /// A command line.
 #[derive(Debug, Default)]
 pub(crate) struct Words {
     pub(crate) command: Option<Verb>,
+    /// The words behind `state` and `offsets` that belong to no flag.
+    pub(crate) operands: Vec<String>,
     pub(crate) from: Vec<String>,
     pub(crate) to: Vec<String>,
     /// Every other flag, by name.
     pub(crate) flags: BTreeMap<String, String>,
+}
+
+impl Words {
+    fn is_upkeep(&self) -> bool {
+        matches!(self.command, Some(Verb::State | Verb::Offsets))
+    }
 }
 
 /// Sorts the words; what cannot be placed is a problem.
@@ -64,6 +86,13 @@ pub(crate) fn read(topology: &Topology, words: Vec<OsString>, problems: &mut Vec
         let name = match arg {
             lexopt::Arg::Short('h') => "help".to_owned(),
             lexopt::Arg::Short('V') => "version".to_owned(),
+            lexopt::Arg::Short(letter) if found.is_upkeep() => {
+                let _ = parser.optional_value();
+                problems.push(format!(
+                    "-{letter}: unknown flag; a key that begins with a dash stands behind `--`, and flags in front of it"
+                ));
+                continue;
+            }
             lexopt::Arg::Short(letter) => {
                 problems.push(format!("-{letter}: unknown flag; see --help"));
                 forgive = true;
@@ -75,12 +104,19 @@ pub(crate) fn read(topology: &Topology, words: Vec<OsString>, problems: &mut Vec
                 match (found.command, word.as_ref()) {
                     (None, "run") => found.command = Some(Verb::Run),
                     (None, "topology") => found.command = Some(Verb::Topology),
+                    (None, "state") => found.command = Some(Verb::State),
+                    (None, "offsets") => found.command = Some(Verb::Offsets),
                     (None, "help") => found.command = Some(Verb::Help),
                     (None, other) => {
-                        let hint = nearest(other, ["run", "topology", "help"]);
+                        let hint = nearest(other, ["run", "topology", "state", "offsets", "help"]);
                         let hint = hint.map(|name| format!("did you mean `{name}`?"));
-                        let hint = hint.unwrap_or_else(|| "there are `run` and `topology`".to_owned());
+                        let hint = hint.unwrap_or_else(|| {
+                            "there are `run`, `topology`, `state` and `offsets`".to_owned()
+                        });
                         problems.push(format!("unknown command `{other}`; {hint}"));
+                    }
+                    (Some(Verb::State | Verb::Offsets), other) if !forgive => {
+                        found.operands.push(other.to_owned());
                     }
                     (Some(_), other) if !forgive => problems.push(stray(other)),
                     (Some(_), _) => {}
@@ -150,16 +186,31 @@ fn known(topology: &Topology, command: Option<Verb>, name: &str) -> Option<&'sta
     if command == Some(Verb::Topology) {
         return (name == "format").then_some("text|mermaid|dot|json");
     }
+    if let Some(Verb::State | Verb::Offsets) = command {
+        if command == Some(Verb::Offsets) && name == "to" {
+            return Some("earliest|latest|time:MS|N");
+        }
+        let of_upkeep = UPKEEP_FLAGS.iter().find(|(known, _)| *known == name);
+        return of_upkeep.map(|(_, placeholder)| *placeholder).or_else(|| of_setting(topology, name));
+    }
     let of_run = RUN_FLAGS.iter().find(|(known, _)| *known == name).map(|(_, placeholder)| *placeholder);
-    of_run.or_else(|| {
-        topology.settings.iter().find(|setting| flag(setting.name) == name).map(|setting| setting.placeholder)
-    })
+    of_run.or_else(|| of_setting(topology, name))
+}
+
+fn of_setting(topology: &Topology, name: &str) -> Option<&'static str> {
+    topology.settings.iter().find(|setting| flag(setting.name) == name).map(|setting| setting.placeholder)
 }
 
 fn unknown(topology: &Topology, command: Option<Verb>, name: &str) -> String {
     let settings: Vec<String> = topology.settings.iter().map(|setting| flag(setting.name)).collect();
-    let run = RUN_FLAGS.iter().map(|(name, _)| *name).chain(settings.iter().map(String::as_str));
+    let of_job = || settings.iter().map(String::as_str);
+    let run = RUN_FLAGS.iter().map(|(name, _)| *name).chain(of_job());
     let known: Vec<&str> = match command {
+        Some(Verb::State | Verb::Offsets) => {
+            let upkeep = UPKEEP_FLAGS.iter().map(|(name, _)| *name);
+            let to = (command == Some(Verb::Offsets)).then_some("to");
+            upkeep.chain(to).chain(of_job()).chain(["help"]).collect()
+        }
         Some(Verb::Topology) => vec!["format", "help"],
         _ => run.chain(["help", "version"]).collect(),
     };

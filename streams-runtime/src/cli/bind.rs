@@ -43,7 +43,7 @@ pub(crate) fn run(
     let cluster = super::cluster::config(topology, words, around, problems);
     let from = inputs(topology, words, around, cluster.is_some(), problems);
     let to = outputs(topology, words, cluster.is_some(), problems);
-    let settings = settings(topology, words, around, problems);
+    let settings = settings(topology, words, around, Needed::WithoutDefault, problems);
     let state = words.flags.get("state").map(PathBuf::from);
     let store = store(words, state.is_some(), problems);
     let interval = words
@@ -200,10 +200,20 @@ fn bind(
     bound
 }
 
-fn settings(
+/// Which settings have to be given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Needed {
+    /// Those without a default.
+    WithoutDefault,
+    /// None: the state may say what they were.
+    None,
+}
+
+pub(super) fn settings(
     topology: &Topology,
     words: &Words,
     around: &Surroundings<'_>,
+    needed: Needed,
     problems: &mut Vec<String>,
 ) -> Settings {
     let mut given = Settings::new();
@@ -221,7 +231,7 @@ fn settings(
                 Ok(()) => drop(given.insert(spec.name.to_owned(), text)),
                 Err(why) => problems.push(format!("{origin}: {why}")),
             },
-            None if spec.default.is_none() => problems.push(format!(
+            None if needed == Needed::WithoutDefault && spec.default.is_none() => problems.push(format!(
                 "--{flag}: this setting has no default; give --{flag} {} or set {variable}",
                 spec.placeholder
             )),
@@ -231,7 +241,7 @@ fn settings(
     given
 }
 
-fn store(words: &Words, with_state: bool, problems: &mut Vec<String>) -> Kind {
+pub(super) fn store(words: &Words, with_state: bool, problems: &mut Vec<String>) -> Kind {
     let built: Vec<&str> = Kind::ALL.into_iter().filter(|kind| kind.is_built()).map(Kind::name).collect();
     let Some(text) = words.flags.get("store") else {
         if with_state && built.is_empty() {

@@ -28,10 +28,13 @@ pub(crate) fn text(topology: &Topology, program: &str) -> String {
     section(&mut out, "Usage");
     line(&mut out, &format!("  {program} run --from [PORT=]URL [--to [PORT=]URL] [settings] [options]"));
     line(&mut out, &format!("  {program} topology [--format text|mermaid|dot|json]"));
+    line(&mut out, &format!("  {program} state ls|get|export|import --state DIR | --remote URL"));
+    line(&mut out, &format!("  {program} offsets show|reset --state DIR | --remote URL"));
     line(&mut out, "");
     ports(&mut out, topology);
     settings(&mut out, topology);
     options(&mut out);
+    upkeep(&mut out);
     examples(&mut out, topology, program);
     section(&mut out, "Exit codes");
     entry(&mut out, "0", "all input was read, or SIGINT/SIGTERM asked for an orderly end");
@@ -167,6 +170,33 @@ fn brokers(out: &mut String) {
         "where the queues are read from that are there when the job begins for the first time; MS is a time in ms since the Unix epoch [default: earliest]",
     );
     entry(out, "--shuffle-queues N", "how many queues a topic has that the job creates [default: 8]");
+    line(out, "");
+}
+
+fn upkeep(out: &mut String) {
+    section(out, "Looking at state");
+    entry(
+        out,
+        "state ls [--format json]",
+        "operators with their rows and bytes, and how far each input was read",
+    );
+    entry(
+        out,
+        "state get OPERATOR KEY",
+        "what an operator keeps of a key, as JSON; a KEY is a text, or JSON",
+    );
+    entry(out, "state export FILE", "write all of it into a savepoint, which any store can take");
+    entry(out, "state import FILE", "make a savepoint the state of a directory or a database that has none");
+    entry(
+        out,
+        "offsets show [--format json]",
+        "how far inputs were read; with --namesrv also how much more there is in queues",
+    );
+    entry(
+        out,
+        "offsets reset --to earliest|latest|time:MS|N [--input PORT] --yes",
+        "read inputs on from somewhere else, while no instance runs; N is an offset, or a line of a file; queues need --namesrv; results stay and state is kept, so what is read again is counted again",
+    );
     line(out, "");
 }
 

@@ -40,9 +40,15 @@ fn check_more(words: &str, expect: &[&str]) {
 
 #[test]
 fn commands() {
-    check("", &["say what to do: `traffic run`, `traffic topology` or `traffic --help`"]);
+    check(
+        "",
+        &[
+            "say what to do: `traffic run`, `traffic topology`, `traffic state`, `traffic offsets` or `traffic --help`",
+        ],
+    );
     check("rnu", &["unknown command `rnu`; did you mean `run`?"]);
-    check("start", &["unknown command `start`; there are `run` and `topology`"]);
+    check("start", &["unknown command `start`; did you mean `state`?"]);
+    check("begin", &["unknown command `begin`; there are `run`, `topology`, `state` and `offsets`"]);
     check("topology --format svg", &["--format: unknown format `svg`; there are text, mermaid, dot, json"]);
     check("topology --format mermiad", &["--format: unknown format `mermiad`; did you mean `mermaid`?"]);
     check("--help", &[]);
@@ -191,7 +197,6 @@ fn flags_for_brokers_need_brokers_and_the_reverse() {
     check(
         "run --namesrv localhost:9876 --from flows=stdin: --max-hits 1 --start later --shuffle-queues 0 --workers 2 --to late=topic:l?format=csv",
         &[
-            "--namesrv: say where state lives: --local-only keeps it on this machine alone (there is no remote store yet)",
             "--start: unknown position `later`; did you mean `latest`?",
             "--shuffle-queues: `0` is no number from 1 to 1024",
             "--from stdin:: with --namesrv port `flows` takes topics; write --from flows=topic:flows, or leave --namesrv out",
@@ -199,6 +204,34 @@ fn flags_for_brokers_need_brokers_and_the_reverse() {
             "--workers: with --namesrv the queues are the unit of work; leave it out",
         ],
     );
+}
+
+#[test]
+fn upkeep() {
+    // Settings that are missing may stand in the state.
+    check("state ls --state st", &[]);
+    check(
+        "state export file --state st --store redb --format json",
+        &["--format: `state export` has no such flag; leave it out"],
+    );
+    check(
+        "state get totals k --state st",
+        &["state get: unknown operator `totals`; none of the job's operators keeps state"],
+    );
+    check("offsets show", &["say where the state lies: --state DIR, or --remote mysql://USER@HOST/DATABASE"]);
+    check(
+        "offsets reset --to soon --input lins --state st --slack x",
+        &[
+            "--to: unknown place `soon`; write earliest, latest, time:MS (ms since the Unix epoch), or a number: an offset of a queue, a line of a file",
+            "--input: unknown input port `lins`; did you mean `lines`?",
+            "--slack: `x` is no duration: a number is expected in front of the unit; write for example `250ms`, `5s`, `10m`, `1h30m`",
+        ],
+    );
+    check(
+        "offsets reset --to 1 --to 2 --state st",
+        &["--to: is given twice; give it once, and name another input with --input in a second call"],
+    );
+    check("state ls --state st --to earliest", &["--to: unknown flag; --help lists all flags"]);
 }
 
 #[test]
@@ -215,7 +248,7 @@ fn help_names_everything() {
     ] {
         assert!(text.contains(word), "`{word}` is missing in\n{text}");
     }
-    for (flag, _) in args::RUN_FLAGS {
+    for (flag, _) in args::RUN_FLAGS.into_iter().chain(args::UPKEEP_FLAGS) {
         assert!(text.contains(&format!("--{flag}")), "`--{flag}` is missing");
     }
     let mut prose = text.lines().filter(|line| !line.contains("traffic run"));

@@ -33,12 +33,12 @@ pub(super) struct Polled {
 }
 
 /// A queue to read, and how.
-pub(super) struct Source {
-    pub(super) topic: String,
-    pub(super) queue: QueueId,
-    pub(super) is_shuffle: bool,
+pub(crate) struct Source {
+    pub(crate) topic: String,
+    pub(crate) queue: QueueId,
+    pub(crate) is_shuffle: bool,
     /// Messages with one of these are asked for; all where there are none.
-    pub(super) tags: Vec<String>,
+    pub(crate) tags: Vec<String>,
 }
 
 /// How long to wait behind so many failures in a row; spread, so that workers do not come together.
@@ -49,7 +49,7 @@ pub(super) fn pause(failures: u32) -> Duration {
 }
 
 /// Where reading begins.
-pub(super) async fn resolve(
+pub(crate) async fn resolve(
     broker: &Broker,
     source: &Source,
     start: StartPosition,

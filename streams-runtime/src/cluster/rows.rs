@@ -15,19 +15,61 @@ use super::random_number;
 use crate::error::Error;
 
 /// Where the record of the job is.
-const JOB: &[u8] = b"job";
+pub(crate) const JOB: &[u8] = b"job";
 /// In front of the keys of splits' own rows.
 const SPLIT: u8 = b's';
 
 /// What is kept of a split beside its operators' rows.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-struct SplitRow {
-    owner: Option<Token>,
-    version: u64,
-    fingerprint: u64,
-    clean: bool,
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SplitRow {
+    pub(crate) owner: Option<Token>,
+    pub(crate) version: u64,
+    pub(crate) fingerprint: u64,
+    pub(crate) clean: bool,
     /// Encoded; none before snapshot 0.
-    snapshot: Option<Vec<u8>>,
+    pub(crate) snapshot: Option<Vec<u8>>,
+}
+
+impl SplitRow {
+    /// The bytes of its row.
+    pub(crate) fn encode(&self) -> Result<Vec<u8>, Error> {
+        let mut bytes = Vec::new();
+        codec::to_vec(self, &mut bytes)
+            .map_err(|error| Error::state(format!("the state of a queue cannot be written: {error}")))?;
+        Ok(bytes)
+    }
+
+    /// All that a store has.
+    pub(crate) fn all(store: &dyn Store) -> Result<BTreeMap<Split, Self>, Error> {
+        let mut splits = BTreeMap::new();
+        let mut problem = None;
+        let read = store.scan(&[SPLIT], &mut |key, value| {
+            match Self::decode(key, value) {
+                Ok((split, row)) => drop(splits.insert(split, row)),
+                Err(error) => drop(problem.get_or_insert(error)),
+            }
+            Ok(())
+        });
+        read.map_err(Error::state)?;
+        problem.map_or(Ok(splits), Err)
+    }
+
+    /// One of a store's rows.
+    pub(crate) fn decode(key: &[u8], value: &[u8]) -> Result<(Split, Self), Error> {
+        let wrong = |why: String| Error::state(format!("the state of a queue cannot be read: {why}"));
+        let split = split_of(key).ok_or_else(|| wrong("a key that is no split".to_owned()))?;
+        let row = codec::from_slice(value).map_err(|error| wrong(error.to_string()))?;
+        Ok((split, row))
+    }
+
+    /// The snapshot, if there is one.
+    pub(crate) fn snapshot(&self) -> Result<Option<Snapshot>, Error> {
+        let Some(bytes) = &self.snapshot else { return Ok(None) };
+        let snapshot = Snapshot::decode(bytes);
+        snapshot
+            .map(Some)
+            .map_err(|error| Error::state(format!("the snapshot of a queue cannot be read: {error}")))
+    }
 }
 
 /// The store, shared with the threads that wait for its disk.
@@ -43,21 +85,8 @@ struct Inner {
 
 impl SplitRows {
     pub(super) fn open(store: Box<dyn Store>) -> Result<Self, Error> {
-        let mut splits = BTreeMap::new();
-        let mut problem = None;
-        let read = store.scan(&[SPLIT], &mut |key, value| {
-            match (split_of(key), codec::from_slice(value)) {
-                (Some(split), Ok(row)) => drop(splits.insert(split, row)),
-                (None, _) => problem = Some("a key that is no split".to_owned()),
-                (_, Err(error)) => problem = Some(error.to_string()),
-            }
-            Ok(())
-        });
-        read.map_err(Error::state)?;
-        match problem {
-            Some(text) => Err(Error::state(format!("the state of a queue cannot be read: {text}"))),
-            None => Ok(Self { inner: Arc::new(Mutex::new(Inner { store, splits })) }),
-        }
+        let splits = SplitRow::all(&*store)?;
+        Ok(Self { inner: Arc::new(Mutex::new(Inner { store, splits })) })
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -95,10 +124,7 @@ impl SplitRows {
     pub(super) fn read(&self, split: Split) -> Result<Option<(u64, Snapshot)>, Error> {
         let inner = self.lock();
         let Some(row) = inner.splits.get(&split) else { return Ok(None) };
-        let Some(bytes) = &row.snapshot else { return Ok(None) };
-        let snapshot = Snapshot::decode(bytes)
-            .map_err(|error| Error::state(format!("the snapshot of a queue cannot be read: {error}")))?;
-        Ok(Some((row.version, snapshot)))
+        Ok(row.snapshot()?.map(|snapshot| (row.version, snapshot)))
     }
 
     /// Token and version.
@@ -147,17 +173,15 @@ impl SplitRows {
 
 impl Inner {
     fn commit(&mut self, split: Split, row: SplitRow, mut delta: Delta) -> Result<(), Error> {
-        let mut bytes = Vec::new();
-        codec::to_vec(&row, &mut bytes)
-            .map_err(|error| Error::state(format!("the state of a queue cannot be written: {error}")))?;
-        delta.put(&key_of(split), &bytes);
+        delta.put(&key_of(split), &row.encode()?);
         self.store.commit(&delta).map_err(Error::state)?;
         self.splits.insert(split, row);
         Ok(())
     }
 }
 
-fn key_of(split: Split) -> [u8; 5] {
+/// The key of a split's own row.
+pub(crate) fn key_of(split: Split) -> [u8; 5] {
     let [_, rest @ ..] = rows_of(split);
     let [a, b, c, d] = rest;
     [SPLIT, a, b, c, d]

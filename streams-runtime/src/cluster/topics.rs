@@ -21,7 +21,7 @@ const VERSION: u32 = 1;
 
 /// A topic and its queues in their frozen order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Queues {
+pub(crate) struct Queues {
     pub(super) topic: String,
     queues: Vec<(String, u16)>,
     /// How many of them were there when the job was created: the start position is for those.
@@ -30,13 +30,13 @@ pub(super) struct Queues {
 
 /// What is known of a job as long as its state lives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct JobRow {
+pub(crate) struct JobRow {
     version: u32,
-    job: String,
-    group: String,
+    pub(crate) job: String,
+    pub(crate) group: String,
     incarnation: u64,
     /// What the stages read, by number.
-    pub(super) stages: Vec<Queues>,
+    pub(crate) stages: Vec<Queues>,
     /// By output port; none for one that is printed.
     pub(super) outputs: Vec<Option<Queues>>,
 }
@@ -47,7 +47,7 @@ impl Queues {
         Self { topic: topic.to_owned(), queues: queues.into_iter().map(named).collect(), original }
     }
 
-    pub(super) fn len(&self) -> u16 {
+    pub(crate) fn len(&self) -> u16 {
         u16::try_from(self.queues.len()).unwrap_or(u16::MAX)
     }
 
@@ -88,17 +88,22 @@ impl JobRow {
     /// The record that is in force, with its version; none where the job has never run.
     pub(super) async fn load(remote: &Remote) -> Result<Option<(u64, Self)>, Failure> {
         let Some((version, bytes)) = remote.job().await? else { return Ok(None) };
-        let row: Self = serde_json::from_slice(&bytes).map_err(|error| {
+        let row = Self::decode(&bytes)?;
+        Ok(Some((version, row)))
+    }
+
+    /// Reads a record.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Error> {
+        let row: Self = serde_json::from_slice(bytes).map_err(|error| {
             Error::state(format!("the state's record of the job cannot be read: {error}"))
         })?;
         if row.version != VERSION {
             return Err(Error::state(format!(
                 "the state was written by a newer version of this program (its record has form {}, this program knows {VERSION})",
                 row.version
-            ))
-            .into());
+            )));
         }
-        Ok(Some((version, row)))
+        Ok(row)
     }
 
     /// Puts the record behind version `before`; says whether it is in force, which it is not where another
@@ -257,13 +262,13 @@ impl JobRow {
     }
 
     /// Topic and queue that a split reads.
-    pub(super) fn source(&self, split: Split) -> Option<(&str, QueueId)> {
+    pub(crate) fn source(&self, split: Split) -> Option<(&str, QueueId)> {
         let queues = self.stages.get(usize::from(split.stage.0))?;
         Some((&queues.topic, queues.queue(split.queue)?))
     }
 
     /// The queue of a split, for people.
-    pub(super) fn place(&self, split: Split) -> String {
+    pub(crate) fn place(&self, split: Split) -> String {
         match self.source(split) {
             Some((topic, queue)) => format!("queue {queue} of topic `{topic}`"),
             None => format!("{split:?}"),

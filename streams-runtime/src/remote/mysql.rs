@@ -34,6 +34,7 @@ mod session;
 pub mod sink;
 mod splits;
 mod trouble;
+mod whole;
 
 use std::fmt;
 use std::sync::Arc;
@@ -50,6 +51,7 @@ use super::Failure;
 pub use address::{Address, PASSWORD, PASSWORD_FILE, Tls};
 pub use rows::Page;
 pub use schema::statements;
+pub use whole::{Kept, SplitState, Tally};
 
 /// The longest name of a group or of a member.
 const MOST_NAME_BYTES: usize = 255;

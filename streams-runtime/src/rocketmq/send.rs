@@ -46,7 +46,7 @@ impl Broker {
             d: 4,
             e: queue.id.into(),
             f: 0,
-            g: born_ms(),
+            g: crate::clock::now_ms(),
             h: 0,
             i: Some("".into()),
             j: Some(0),
@@ -102,13 +102,6 @@ fn judged(place: impl Fn() -> String, queue: &QueueId, answer: &RemotingCommand)
         // The master may have it: it did not get as far as it promises with `Stored`, or failed half way.
         _ => Ok(Sent::Unknown(format!("{}: {}", place(), reason(answer)))),
     }
-}
-
-/// Shown by tools; nothing here reads it.
-#[expect(clippy::disallowed_methods, reason = "the field is defined as a time of the sender's clock")]
-fn born_ms() -> i64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

@@ -73,6 +73,11 @@ impl Opened {
     }
 }
 
+/// The hash over the last bytes in front of `offset` of the file at `path`.
+pub(crate) fn tail_hash(path: &Path, offset: u64) -> std::io::Result<u64> {
+    Opened(File::open(path)?).tail_hash(offset)
+}
+
 /// Opens the file of the port with this index and starts to read it, from `mark` on where there is one.
 ///
 /// Called after the machine was built, which settles the format. A last line can be left for another run only

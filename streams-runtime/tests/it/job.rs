@@ -151,6 +151,17 @@ fn twice(flows: Stream<Flow>) -> (Stream<Total>, Stream<Total>) {
     (topic, table)
 }
 
+/// Traffic per host and parity so far; every key is kept.
+#[stream_job]
+fn sums(flows: Stream<Flow>) -> Stream<Total> {
+    flows
+        .event_time(|f| f.at, out_of_order(secs(5)))
+        .key_by(|f| (f.host.clone(), f.out_flow % 2))
+        .running(forever())
+        .aggregate(Total { host: key().0, from: 0, total: sum(|f| f.out_flow), count: count() })
+        .named("sums")
+}
+
 /// Half of the flows, with twice the traffic: no state and no shuffle.
 #[stream_job]
 fn halves(flows: Stream<Flow>) -> Stream<Flow> {
@@ -160,6 +171,7 @@ fn halves(flows: Stream<Flow>) -> Stream<Flow> {
 fn main() -> ExitCode {
     match std::env::var("TEST_JOB").as_deref() {
         Ok("halves") => streams_runtime::main(halves),
+        Ok("sums") => streams_runtime::main(sums),
         Ok("echo") => streams_runtime::main(echo),
         Ok("strict") => streams_runtime::main(strict),
         Ok("fragile") => streams_runtime::main(fragile),

@@ -13,4 +13,5 @@ mod outputs;
 mod program;
 mod resume;
 mod stores;
+mod upkeep;
 mod workers;

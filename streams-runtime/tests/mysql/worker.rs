@@ -10,6 +10,7 @@ use mysql_async::prelude::Queryable as _;
 use streams_core::batch::{Batch, Taken};
 use streams_core::effects::{Address, Effects, Gauges, OutputBatch, Reach};
 use streams_core::error::StateError;
+use streams_core::inspect::Inquiry;
 use streams_core::machine::Machine;
 use streams_core::protocol::ids::{Incarnation, Split, Stage};
 use streams_core::protocol::worker::{
@@ -65,6 +66,9 @@ impl Machine for Counting {
     }
     fn loaded(&mut self) {
         self.backing = None;
+    }
+    fn inspect<'a>(&mut self, inquiry: Inquiry<'a>) -> Inquiry<'a> {
+        inquiry
     }
     fn failure(&mut self) -> Option<StateError> {
         self.failure.take()

@@ -5,6 +5,7 @@
 mod kills;
 mod many;
 mod trouble;
+mod upkeep;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

@@ -8,6 +8,7 @@ use crate::aggregate::{Aggregates, type_name};
 use crate::codec;
 use crate::context::Cx;
 use crate::error::CodecError;
+use crate::inspect::{Find, Place};
 use crate::key::Key;
 use crate::op::window_aggregate::tags::{clamp, pane_of, pane_tag};
 use crate::push::System;
@@ -154,6 +155,11 @@ impl<K: Key, T, A: Aggregates<T>, F> GlobalAggregate<K, T, A, F> {
                 self.rows.clear();
                 self.timers.clear();
                 self.next_ms = i64::MAX;
+            }
+            System::Inspect(inquiry) => {
+                inquiry.ask::<K, Kept<A::State>>(self.id, Find::Under(&[ROW]), &|row| {
+                    codec::key_from_slice(row.get(1..).unwrap_or_default()).map(|key| Some(Place::only(key)))
+                });
             }
             _ => {}
         }

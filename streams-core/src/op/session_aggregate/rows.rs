@@ -5,6 +5,7 @@ use crate::aggregate::{Aggregates, type_name};
 use crate::codec;
 use crate::context::Cx;
 use crate::error::CodecError;
+use crate::inspect::{self, Find};
 use crate::key::Key;
 use crate::op::window_aggregate::tags::{clamp, pane_tag};
 use crate::push::System;
@@ -144,6 +145,9 @@ impl<K: Key, T, A: Aggregates<T>, F> SessionAggregate<K, T, A, F> {
                 self.next_ms = i64::MAX;
             }
             System::Drain(effects) => effects.late += std::mem::take(&mut self.late),
+            System::Inspect(inquiry) => {
+                inquiry.ask::<K, Kept<A::State>>(self.id, Find::Under(&[SESSION]), &shown_at);
+            }
             System::End | System::Observe(_) | System::Absent | System::Reach(_) => {}
         }
     }
@@ -196,6 +200,14 @@ fn due_row<K: Key>(key: &K, place: Place, row: &mut Vec<u8>) -> Result<(), Codec
     row.extend_from_slice(&pane_tag(place.due_ms));
     row.extend_from_slice(&pane_tag(place.start_ms));
     codec::key_to_vec(key, row)
+}
+
+/// What the key of a session's row says.
+fn shown_at<K: Key>(row: &[u8]) -> Result<Option<inspect::Place<K>>, CodecError> {
+    let short = || CodecError::Truncated { at: row.len(), what: "the start of a session" };
+    let (key, _) = row.get(1..).and_then(<[u8]>::split_last_chunk::<8>).ok_or_else(short)?;
+    // The session itself says when it began.
+    codec::key_from_slice(key).map(|key| Some(inspect::Place::only(key)))
 }
 
 /// The session of a row; `None` where the row only says when it is due.

@@ -12,9 +12,10 @@ use crate::bug::{Bug, planted};
 use crate::codec;
 use crate::context::Cx;
 use crate::error::CodecError;
+use crate::inspect::Find;
 use crate::key::Key;
 use crate::op::window_aggregate::spans::Spans;
-use crate::op::window_aggregate::tags::{clamp, pane_of, pane_tag};
+use crate::op::window_aggregate::tags::{clamp, in_pane, pane_of, pane_tag};
 use crate::push::System;
 use crate::state::{Page, Saver};
 
@@ -88,6 +89,9 @@ impl<K: Key, T, A: Aggregates<T>, F> UpdatingAggregate<K, T, A, F> {
                 self.next_ms = i64::MAX;
             }
             System::Drain(effects) => effects.late += std::mem::take(&mut self.late),
+            System::Inspect(inquiry) => {
+                inquiry.ask::<K, Kept<A::State>>(self.id, Find::Anywhere, &in_pane);
+            }
             System::End | System::Observe(_) | System::Absent | System::Reach(_) => {}
         }
     }

@@ -1,6 +1,9 @@
 //! Times in the keys of rows.
 
+use crate::codec;
 use crate::error::CodecError;
+use crate::inspect::Place;
+use crate::key::Key;
 
 /// The start of a pane as bytes that sort like the number.
 pub(crate) fn pane_tag(start_ms: i64) -> [u8; 8] {
@@ -13,6 +16,12 @@ pub(crate) fn pane_of(key: &[u8]) -> Result<(i64, &[u8]), CodecError> {
         .split_first_chunk::<8>()
         .ok_or(CodecError::Truncated { at: key.len(), what: "the start of a pane" })?;
     Ok((i64::from_be_bytes(*tag) ^ i64::MIN, key))
+}
+
+/// What the key of a row says that a pane has of a key.
+pub(crate) fn in_pane<K: Key>(row: &[u8]) -> Result<Option<Place<K>>, CodecError> {
+    let (start, key) = pane_of(row)?;
+    Ok(Some(Place { key: codec::key_from_slice(key)?, at: vec![("from", start.to_string())] }))
 }
 
 /// The nearest time that there is.

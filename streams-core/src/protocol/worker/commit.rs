@@ -115,6 +115,7 @@ impl Worker {
             counters: self.counters(),
             rejected: self.rejected(),
             seen: self.seen.clone(),
+            committed_ms: None,
         });
         // Order: what is written here first is either promoted or discarded at the next start; the other way
         // round the copy would miss a commit (rule 16).

@@ -124,7 +124,8 @@ impl Fleet {
                     What::Tailed(target, last.map_err(Failure::from))
                 });
             }
-            Action::Commit { token, version, snapshot, delta, results, clean } => {
+            Action::Commit { token, version, mut snapshot, delta, results, clean } => {
+                snapshot.committed_ms = Some(crate::clock::now_ms());
                 // Printed results leave before the commit that counts them.
                 self.printers.iter_mut().flatten().try_for_each(Writer::flush)?;
                 let tables = self.tables.clone();

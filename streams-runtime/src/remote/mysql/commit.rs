@@ -142,7 +142,7 @@ impl Fence {
 }
 
 /// What a delta comes to: prefixes are removed first, then keys, then rows are set, in the order of their keys.
-struct Changes<'a> {
+pub(super) struct Changes<'a> {
     prefixes: Vec<Keys>,
     deletes: Vec<&'a [u8]>,
     puts: Vec<(&'a [u8], &'a [u8])>,
@@ -150,7 +150,7 @@ struct Changes<'a> {
 
 impl<'a> Changes<'a> {
     /// Rows are kept without the prefix that all of the split have.
-    fn of(delta: &'a Delta, base: [u8; 5]) -> Result<Self, Failure> {
+    pub(super) fn of(delta: &'a Delta, base: [u8; 5]) -> Result<Self, Failure> {
         let stripped = |key: &'a [u8]| {
             key.strip_prefix(&base).ok_or_else(|| {
                 Failure::Fatal(
@@ -197,7 +197,7 @@ impl<'a> Changes<'a> {
         Ok(changes)
     }
 
-    async fn write(&self, session: &mut Session, number: u64) -> Result<(), Trouble> {
+    pub(super) async fn write(&self, session: &mut Session, number: u64) -> Result<(), Trouble> {
         for keys in &self.prefixes {
             let (condition, bounds) = keys.condition("k");
             let sql =

@@ -36,26 +36,32 @@ pub fn statements() -> String {
 
 /// Makes the tables where they are missing; refuses those of a newer program.
 pub(super) async fn prepare(session: &mut Session, place: &str) -> Result<(), Trouble> {
+    if is_there(session, place).await? {
+        return Ok(());
+    }
+    create(session, place).await?;
+    if is_there(session, place).await? {
+        return Ok(());
+    }
+    Err(Trouble::Fatal(format!(
+        "the table `streams_schema` at {place} has no row; somebody removes rows from it, so give this program \
+         a database of its own"
+    )))
+}
+
+/// Whether the tables are there; refuses those of a newer program.
+pub(super) async fn is_there(session: &mut Session, place: &str) -> Result<bool, Trouble> {
     let known = "SELECT COUNT(*) FROM information_schema.tables \
                  WHERE table_schema = DATABASE() AND table_name = 'streams_schema'";
-    let there = single(session, known).await?.unwrap_or(0) > 0;
-    let mut version = None;
-    if there {
-        version = single(session, "SELECT version FROM streams_schema WHERE id = 1").await?;
+    if single(session, known).await?.unwrap_or(0) == 0 {
+        return Ok(false);
     }
-    if version.is_none() {
-        create(session, place).await?;
-        version = single(session, "SELECT version FROM streams_schema WHERE id = 1").await?;
-    }
-    match version {
-        Some(VERSION) => Ok(()),
+    match single(session, "SELECT version FROM streams_schema WHERE id = 1").await? {
+        Some(VERSION) => Ok(true),
+        None => Ok(false),
         Some(other) => Err(Trouble::Fatal(format!(
             "the tables at {place} are of version {other}, and this program knows version {VERSION}; run the program \
              that made them, or a newer one, or give this one another database"
-        ))),
-        None => Err(Trouble::Fatal(format!(
-            "the table `streams_schema` at {place} has no row; somebody removes rows from it, so give this program \
-             a database of its own"
         ))),
     }
 }

@@ -178,6 +178,6 @@ impl Mysql {
 
 /// The split that a number in the tables stands for.
 #[expect(clippy::cast_possible_truncation, reason = "each half is 16 bits wide")]
-fn split_of(number: u64) -> Split {
+pub(super) fn split_of(number: u64) -> Split {
     Split { stage: Stage((number >> 16) as u16), queue: number as u16 }
 }
