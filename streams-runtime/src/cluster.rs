@@ -7,6 +7,7 @@
 
 mod copy;
 mod fleet;
+mod heap;
 pub(crate) mod io;
 mod log;
 mod message;
@@ -16,13 +17,16 @@ mod tables;
 pub(crate) mod topics;
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use streams_core::protocol::stages::{self, StagePlan};
 use streams_core::store::Store;
 use streams_core::store::memory::MemoryStore;
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::cli::{ClusterConfig, RunConfig};
 use crate::codec::{Shapes, TextPorts};
@@ -46,9 +50,18 @@ use topics::JobRow;
 /// How long a member that was killed may take to disappear.
 const DEPARTURE: Duration = Duration::from_secs(10);
 
+/// For commits to a store of one's own, and for looking up the names of hosts.
+const BLOCKING_THREADS: usize = 2;
+
 /// Runs the job until a signal ends it.
 pub(crate) fn run(job: JobHandle, config: &RunConfig, cluster: &ClusterConfig) -> Ended {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    heap::give_back_large_blocks();
+    // Commits wait for each other in the store, so more threads for them would only take memory.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .max_blocking_threads(BLOCKING_THREADS)
+        .enable_all()
+        .build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -260,15 +273,30 @@ pub(crate) fn random_number() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }
 
+/// In pieces: as a whole it would be the most memory that a small job ever takes.
+fn hash_file(path: PathBuf) -> std::io::Result<u64> {
+    let mut file = BufReader::with_capacity(64 * 1024, File::open(path)?);
+    let mut hash = Xxh3::new();
+    loop {
+        let piece = file.fill_buf()?;
+        if piece.is_empty() {
+            return Ok(hash.digest());
+        }
+        hash.update(piece);
+        let len = piece.len();
+        file.consume(len);
+    }
+}
+
 /// Tells code with other results apart: the job's tokens, its settings, and the program itself (rule 19).
 fn fingerprint(job: &JobHandle, config: &RunConfig) -> Result<u64, Error> {
-    let program = std::env::current_exe().and_then(std::fs::read);
+    let program = std::env::current_exe().and_then(hash_file);
     let program = program.map_err(|error| {
         Error::usage(format!("this program cannot be read, to tell it from other builds: {error}"))
     })?;
     let urls = config.from.iter().chain(&config.to);
     let formats: Vec<_> = urls.map(|url| (url.format(), url.tags())).collect();
-    let (tokens, program) = (job.topology.fingerprint, xxh3_64(&program));
+    let tokens = job.topology.fingerprint;
     Ok(xxh3_64(format!("{tokens} {program} {:?} {formats:?}", config.settings).as_bytes()))
 }
 

@@ -388,14 +388,20 @@ fn permission_needs_a_reason() {
         &with_body("flows.map(#[allow_impure(reason = \"a stamp\")] |f| (f, SystemTime::now()))"),
         expect![[""]],
     );
-    check(&with_body("flows.filter(#[allow_impure(reason = \"\")] |f| rand::random())"), expect![[r#"
+    check(
+        &with_body("flows.filter(#[allow_impure(reason = \"\")] |f| rand::random())"),
+        expect![[r#"
         allow_impure <- opting out of replay needs a reason, which the topology shows; write `#[allow_impure(reason = "..")]`
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn values_replay() {
-    check(&with_body("let began = Instant::now(); flows.filter(|f| f.at > began)"), expect![[r#"
+    check(
+        &with_body("let began = Instant::now(); flows.filter(|f| f.at > began)"),
+        expect![[r#"
         Instant::now <- `Instant::now` gives another value after a restart, when records are read again; make it a setting, a parameter of the job that is no stream
-    "#]]);
+    "#]],
+    );
 }

@@ -34,7 +34,8 @@ const CONNECT: Duration = Duration::from_secs(2);
 /// How long a call waits before it looks whether the other side still lives.
 const LOOK: Duration = Duration::from_secs(3);
 const SHUTDOWN: Duration = Duration::from_secs(5);
-const THREADS: usize = 2;
+/// It waits for sockets most of the time.
+const THREADS: usize = 1;
 
 const NO_ANSWER: &str = "no answer in time";
 /// The client's errors that say so.

@@ -38,7 +38,7 @@ pub const FILE_NAME: &str = "state.redb";
 
 /// Memory for pages of the file. The default of redb, 1 GiB, is the whole machine where small jobs run;
 /// hot rows live decoded in the operators anyway.
-const CACHE_BYTES: usize = 32 * 1024 * 1024;
+const CACHE_BYTES: usize = 4 * 1024 * 1024;
 
 const ROWS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("rows");
 
