@@ -189,11 +189,13 @@ pub(crate) fn shape(topology: &Topology) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use streams_core::setting::setting_type;
     use streams_core::store::memory::MemoryStore;
     use streams_core::topology::{Node, SettingSpec};
 
     const fn topology(nodes: &'static [Node]) -> Topology {
-        const SETTINGS: &[SettingSpec] = &[SettingSpec::new::<std::time::Duration>("size", Some("10s"), "")];
+        const SETTINGS: &[SettingSpec] =
+            &[SettingSpec::new("size", Some("10s"), "", setting_type::<std::time::Duration>())];
         Topology { job: "traffic", doc: "", file: "", line: 0, settings: SETTINGS, nodes, fingerprint: 1 }
     }
 

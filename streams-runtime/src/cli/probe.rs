@@ -64,7 +64,10 @@ pub(crate) fn files(topology: &Topology, config: &RunConfig, problems: &mut Vec<
     if let Some(dir) = config.state.as_ref().filter(|dir| !dir.exists()) {
         let created = std::fs::create_dir_all(dir).and_then(|()| std::fs::remove_dir(dir));
         if let Err(error) = created {
-            problems.push(format!("--state: cannot create {}: {error}", dir.display()));
+            problems.push(format!(
+                "--state: cannot create {}: {error}; give a directory that can be written, or see to its rights",
+                dir.display()
+            ));
         }
     }
 }

@@ -1,11 +1,17 @@
 //! What people get to read when they mistype a command line.
 
 use super::*;
+use streams_core::setting::setting_type;
 use streams_core::topology::{Node, SettingSpec};
 
 const SETTINGS: &[SettingSpec] = &[
-    SettingSpec::new::<Duration>("slack", Some("60s"), "How far records may be out of order."),
-    SettingSpec::new::<u64>("max_hits", None, ""),
+    SettingSpec::new(
+        "slack",
+        Some("60s"),
+        "How far records may be out of order.",
+        setting_type::<Duration>(),
+    ),
+    SettingSpec::new("max_hits", None, "", setting_type::<u64>()),
 ];
 const NODES: &[Node] = &[
     Node::new("source", "lines", &[], "String", 1),

@@ -174,6 +174,7 @@ fn opening(file: &Path, error: &DatabaseError) -> StateError {
             damaged(file, &error.to_string())
         }
         DatabaseError::Storage(redb::StorageError::Corrupted(reason)) => damaged(file, reason),
+        DatabaseError::Storage(redb::StorageError::Io(error)) => failed_io(file, "opening", error),
         other => StateError::Store(format!(
             "opening state file `{name}`: {other}; check the directory's permissions and free space"
         )),
@@ -187,9 +188,25 @@ fn damaged(file: &Path, reason: &str) -> StateError {
     ))
 }
 
+/// What the disk or the rights do not let happen.
+fn failed_io(file: &Path, what: &str, error: &std::io::Error) -> StateError {
+    let name = file.display();
+    StateError::Store(match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => format!(
+            "{what} state file `{name}`: there is no space ({error}); make some and start again, nothing that was \
+             committed is lost"
+        ),
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => format!(
+            "{what} state file `{name}`: {error}; check who owns it and its directory and whether they can be written"
+        ),
+        _ => format!("{what} state file `{name}`: {error}; check the disk, and the directory's permissions"),
+    })
+}
+
 fn failed(file: &Path, what: &str, error: &redb::Error) -> StateError {
     match error {
         redb::Error::Corrupted(reason) => damaged(file, reason),
+        redb::Error::Io(error) => failed_io(file, what, error),
         redb::Error::TableDoesNotExist(_) | redb::Error::TableTypeMismatch { .. } => {
             StateError::Store(format!(
                 "`{}` was written by another program ({error}); give the job another state directory",

@@ -2,7 +2,7 @@
 //! kill, while records come in; what they leave in the output is compared with a run on a file.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -40,13 +40,23 @@ impl Fleet {
 
     /// Starts one more instance with these words.
     pub(crate) fn join_with(&self, more: &str) -> Instance {
+        Instance::start(self.joining(more))
+    }
+
+    /// The command of one more instance.
+    pub(crate) fn joining(&self, more: &str) -> Command {
         let Self { input, output, group, namesrv, .. } = self;
         let words = format!(
             "run --namesrv {namesrv} --group {group} --from topic:{input} --to {}topic:{output} --checkpoint-interval 200ms {more}",
             self.port
         );
-        let mut child =
-            self.place.command(&words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        self.place.command(&words)
+    }
+}
+
+impl Instance {
+    pub(crate) fn start(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let said = Said::default();
         let (lines, heard) = (BufReader::new(child.stderr.take().unwrap()).lines(), Arc::clone(&said));
         std::thread::spawn(move || {
@@ -55,11 +65,9 @@ impl Fleet {
                 heard.lock().unwrap().push((Instant::now(), line));
             }
         });
-        Instance { job: Job(child), said }
+        Self { job: Job(child), said }
     }
-}
 
-impl Instance {
     /// Whether this is its name.
     #[cfg(feature = "mysql")]
     pub(crate) fn is_called(&self, name: &str) -> bool {

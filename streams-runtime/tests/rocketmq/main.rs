@@ -67,9 +67,16 @@ fn plain(body: impl Into<String>) -> Outgoing {
 
 /// The offset of the first of some messages that must be stored.
 async fn store(broker: &Broker, topic: &str, queue: &QueueId, messages: &[Outgoing]) -> u64 {
-    match broker.send(topic, queue, messages).await {
-        Ok(Sent::Stored { offset }) => offset,
-        other => panic!("not stored: {other:?}"),
+    let begin = Instant::now();
+    loop {
+        match broker.send(topic, queue, messages).await {
+            Ok(Sent::Stored { offset }) => return offset,
+            // A broker on a busy machine refuses what has waited for some time, and has not stored it then.
+            Err(error) if error.is_retryable() && begin.elapsed() < PATIENCE => {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            other => panic!("not stored: {other:?}"),
+        }
     }
 }
 

@@ -2,20 +2,28 @@
 //! started while records come in, and the output is compared with a run on a file. `STREAMS_MYSQL` has the address of
 //! the server.
 
+#[cfg(feature = "rocksdb")]
+mod copies;
+#[cfg(feature = "rocksdb")]
+mod disk;
 mod kills;
 mod many;
 mod trouble;
 mod upkeep;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use mysql_async::prelude::Queryable as _;
 use mysql_async::{Conn, Opts, OptsBuilder};
+use streams_core::protocol::ids::{Split, Stage};
 use streams_runtime::remote::mysql::{Address, PASSWORD};
 
+#[cfg(feature = "rocksdb")]
+use self::copies::copies_are_its_own;
 use super::groups::Instance;
 use super::jobs::{Fleet, end};
 use super::{eventually, unique};
@@ -80,8 +88,13 @@ impl Shared {
     }
 
     fn join_with(&self, number: usize, more: &str) -> Instance {
+        Instance::start(self.joining(number, more))
+    }
+
+    /// The command of an instance.
+    fn joining(&self, number: usize, more: &str) -> Command {
         let (server, database, copy) = (&self.server, &self.database, copy(number));
-        self.fleet.join_with(&format!(
+        self.fleet.joining(&format!(
             "--to table={server}/{database}?table=totals&create=true --shuffle-queues 8 --remote {server}/{database} {copy} {more}"
         ))
     }
@@ -97,6 +110,28 @@ impl Shared {
         let mut lines: Vec<String> = rows.into_iter().map(line).collect();
         lines.sort_unstable();
         lines
+    }
+
+    /// The splits of each instance, by its name.
+    async fn owners(&self) -> BTreeMap<String, BTreeSet<Split>> {
+        let mut conn = connect(&self.server, Some(&self.database)).await;
+        let rows: Vec<(u64, String)> = conn.query("SELECT split, member FROM streams_split").await.unwrap();
+        let mut owners: BTreeMap<String, BTreeSet<Split>> = BTreeMap::new();
+        for (number, member) in rows {
+            let (stage, queue) = (Stage((number >> 16) as u16), number as u16);
+            owners.entry(member).or_default().insert(Split { stage, queue });
+        }
+        owners
+    }
+
+    /// The same, when so many instances have shares that do not change any more.
+    async fn settled(&self, n: usize) -> BTreeMap<String, BTreeSet<Split>> {
+        let twice = async || {
+            let first = self.owners().await;
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            (first, self.owners().await)
+        };
+        eventually("shares", twice, |(first, then)| first == then && then.len() == n).await.1
     }
 
     /// Starts three, and waits until each has its share of the sixteen splits.
@@ -168,7 +203,7 @@ async fn who_stands_still_is_replaced_and_commits_nothing_more() {
         tokio::time::sleep(Duration::from_secs(4)).await;
         let signal = |name: &str| {
             let pid = instances[0].job.0.id().to_string();
-            assert!(std::process::Command::new("kill").args([name, &pid]).status().unwrap().success());
+            assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
         };
         let stopped = Instant::now();
         signal("-STOP");
@@ -213,9 +248,10 @@ async fn windows_follow_their_queues_from_one_to_three_and_back() {
             one.hears(begun, "is taken over", 4).await;
         }
         tokio::time::sleep(Duration::from_secs(3)).await;
-        for leaver in more {
+        for (number, leaver) in (1..).zip(more) {
+            let owned = shared.settled(4 - number).await;
             assert_eq!(end(leaver.job, "-TERM"), Some(0));
-            tokio::time::sleep(Duration::from_secs(1)).await;
+            copies_are_its_own(&shared, number, &owned);
         }
         tokio::time::sleep(Duration::from_secs(3)).await;
         over.store(true, Ordering::Relaxed);
@@ -224,5 +260,13 @@ async fn windows_follow_their_queues_from_one_to_three_and_back() {
     let (n, first) = tokio::join!(produce(fleet, &lines, &over), scale);
     let (results, dropped) = shared.check(&lines[..n]).await;
     println!("{n} records, 1 to 3 to 1 instances with windows: {results} results, {dropped} raw duplicates");
+    // The first one had all queues in between: of those that it hands over once more nothing stays.
+    let other = shared.join(1);
+    let owned = shared.settled(2).await;
     assert_eq!(end(first.job, "-TERM"), Some(0));
+    copies_are_its_own(&shared, 0, &owned);
+    assert_eq!(end(other.job, "-TERM"), Some(0));
 }
+
+#[cfg(not(feature = "rocksdb"))]
+fn copies_are_its_own(_: &Shared, _: usize, _: &BTreeMap<String, BTreeSet<Split>>) {}

@@ -53,6 +53,20 @@ fn sample(end: End) -> (TempDir, Vec<u8>, Rows) {
 }
 
 #[test]
+fn a_full_disk_and_missing_rights_have_remedies() {
+    let check = |kind: ErrorKind, expect: &str| {
+        let error = redb::Error::Io(std::io::Error::from(kind));
+        let told = failed(Path::new("st/state.redb"), "committing to", &error).to_string();
+        assert!(told.contains("st/state.redb") && told.contains(expect), "{told}");
+    };
+    check(ErrorKind::StorageFull, "there is no space");
+    check(ErrorKind::QuotaExceeded, "make some and start again, nothing that was committed is lost");
+    check(ErrorKind::PermissionDenied, "check who owns it and its directory");
+    check(ErrorKind::ReadOnlyFilesystem, "whether they can be written");
+    check(ErrorKind::TimedOut, "check the disk");
+}
+
+#[test]
 fn conforms() {
     let dir = tempfile::tempdir().unwrap();
     conformance::check(Reopened::Kept, &mut || Box::new(RedbStore::open(dir.path()).unwrap()));
