@@ -10,8 +10,13 @@ use crate::outcome::{Outcome, Steps};
 use crate::plan::Job;
 use crate::streams::{Item, stream};
 
-/// How many streams each job is given.
-pub(crate) const N_STREAMS: usize = 100;
+/// How many streams each job is given, where nothing else is said.
+const N_STREAMS: usize = 100;
+
+/// How many streams each job is given: `STREAMS_ORACLE_STREAMS` says so for more.
+pub(crate) fn n_streams() -> usize {
+    std::env::var("STREAMS_ORACLE_STREAMS").map_or(N_STREAMS, |text| text.parse().unwrap())
+}
 
 /// One case.
 pub(crate) struct Case {
@@ -25,7 +30,11 @@ impl Case {
     /// Job `number` with its stream number `n`.
     pub(crate) fn new(number: usize, n: usize) -> Self {
         let job = generate::job(number);
-        let seed = (number * N_STREAMS + n) as u64;
+        // Those that are there only on request have seeds of their own.
+        let seed = match n < N_STREAMS {
+            true => (number * N_STREAMS + n) as u64,
+            false => (1 << 40) | ((number as u64) << 24) | n as u64,
+        };
         let items = stream(seed, n, job.n_ports);
         Self { job, number, seed, items }
     }

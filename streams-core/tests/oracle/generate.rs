@@ -10,7 +10,7 @@ use crate::plan::{CUTS, Cut, Fields, Input, Job, Let, Op, Origin, RECORDS, Recor
 use crate::random::Random;
 
 /// How many jobs there are.
-pub(crate) const N_JOBS: usize = 185;
+pub(crate) const N_JOBS: usize = 300;
 
 /// Jobs from this number on join.
 pub(crate) const FIRST_JOIN: usize = 100;
@@ -27,7 +27,10 @@ pub(crate) const FILES: [&str; N_JOBS / JOBS_PER_FILE] = [
     "from_45", "from_50", "from_55", "from_60", "from_65", "from_70", "from_75", "from_80", "from_85",
     "from_90", "from_95", "from_100", "from_105", "from_110", "from_115", "from_120", "from_125", "from_130",
     "from_135", "from_140", "from_145", "from_150", "from_155", "from_160", "from_165", "from_170",
-    "from_175", "from_180",
+    "from_175", "from_180", "from_185", "from_190", "from_195", "from_200", "from_205", "from_210",
+    "from_215", "from_220", "from_225", "from_230", "from_235", "from_240", "from_245", "from_250",
+    "from_255", "from_260", "from_265", "from_270", "from_275", "from_280", "from_285", "from_290",
+    "from_295",
 ];
 
 /// Job number `number`.

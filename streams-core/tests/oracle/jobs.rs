@@ -27,8 +27,31 @@ mod from_165;
 mod from_170;
 mod from_175;
 mod from_180;
+mod from_185;
+mod from_190;
+mod from_195;
 mod from_20;
+mod from_200;
+mod from_205;
+mod from_210;
+mod from_215;
+mod from_220;
+mod from_225;
+mod from_230;
+mod from_235;
+mod from_240;
+mod from_245;
 mod from_25;
+mod from_250;
+mod from_255;
+mod from_260;
+mod from_265;
+mod from_270;
+mod from_275;
+mod from_280;
+mod from_285;
+mod from_290;
+mod from_295;
 mod from_30;
 mod from_35;
 mod from_40;
@@ -84,6 +107,29 @@ pub(crate) fn run(number: usize) -> Run {
         &from_170::RUNS,
         &from_175::RUNS,
         &from_180::RUNS,
+        &from_185::RUNS,
+        &from_190::RUNS,
+        &from_195::RUNS,
+        &from_200::RUNS,
+        &from_205::RUNS,
+        &from_210::RUNS,
+        &from_215::RUNS,
+        &from_220::RUNS,
+        &from_225::RUNS,
+        &from_230::RUNS,
+        &from_235::RUNS,
+        &from_240::RUNS,
+        &from_245::RUNS,
+        &from_250::RUNS,
+        &from_255::RUNS,
+        &from_260::RUNS,
+        &from_265::RUNS,
+        &from_270::RUNS,
+        &from_275::RUNS,
+        &from_280::RUNS,
+        &from_285::RUNS,
+        &from_290::RUNS,
+        &from_295::RUNS,
     ];
     files[number / JOBS_PER_FILE][number % JOBS_PER_FILE]
 }

@@ -9,7 +9,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::case::{Case, N_STREAMS};
+use crate::case::{Case, n_streams};
 use crate::generate::{FIRST_JOIN, FIRST_RICH_JOB, N_JOBS};
 use crate::oracle::{Mutation, Tally};
 
@@ -69,14 +69,14 @@ fn the_engine_gives_what_the_oracle_says() {
         println!("{rows:>6} {late:>6} {rejects:>6}  {kind} {entry}");
     }
     assert!(sums.failures.is_empty(), "{} jobs disagree\n{}", sums.failures.len(), sums.failures[0]);
-    assert_eq!(sums.n_cases, N_JOBS * N_STREAMS);
+    assert_eq!(sums.n_cases, N_JOBS * n_streams());
     assert!(sums.repeated > 1_000, "{} repeated records are too few", sums.repeated);
     check_reached(&sums.reached);
 }
 
 /// Runs all streams of one job; a job that disagrees is reported once.
 fn run_job(number: usize, sums: &Mutex<Sums>) {
-    for n in 0..N_STREAMS {
+    for n in 0..n_streams() {
         let case = Case::new(number, n);
         let checked = case.check(Mutation::None).map_err(|_| case.report());
         let mut sums = sums.lock().unwrap();
