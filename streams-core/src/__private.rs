@@ -14,7 +14,8 @@ pub use crate::ports::Ports;
 pub use crate::record::Schema;
 pub use crate::setting::setting_type;
 pub use crate::stream::joins::{
-    changes, full_join, join, join_table, left_join, left_join_table, right_join,
+    changes, full_join, full_join_at, join, join_at, join_late, join_table, left_join, left_join_at,
+    left_join_table, right_join, right_join_at,
 };
 pub use crate::stream::{aggregate, aggregate_late, cut, fork, tee, union};
 pub use crate::tail::{Shared, Tee, Up};

@@ -91,6 +91,8 @@ pub enum Bug {
     BehindCursor = 38,
     /// Reading goes on behind a record that is rejected, before that is committed.
     RejectUndecided = 39,
+    /// What depends on the time at which records come in leaves at once.
+    ClockNotHeld = 40,
 }
 
 #[cfg(not(feature = "sim"))]
@@ -114,7 +116,7 @@ mod switch {
 
     impl Bug {
         /// All of them.
-        pub const ALL: [Self; 39] = [
+        pub const ALL: [Self; 40] = [
             Self::MessageNumbers,
             Self::TwoInFlight,
             Self::GapAccepted,
@@ -154,6 +156,7 @@ mod switch {
             Self::CopyUnmarked,
             Self::BehindCursor,
             Self::RejectUndecided,
+            Self::ClockNotHeld,
         ];
 
         /// Its number in the list.

@@ -23,6 +23,8 @@ pub struct Cx {
     pub(crate) rejects: Vec<Reject>,
     /// When a broker stored the running record.
     pub(crate) stored_ms: i64,
+    /// What time it is, as the driver said last.
+    pub(crate) now_ms: i64,
     /// Where rows are read that are not in memory yet.
     pub(crate) attached: Option<Attached>,
     /// The first read that failed since somebody asked; the machine is then not to be used any more.
@@ -34,7 +36,14 @@ impl Cx {
     #[expect(clippy::new_without_default, reason = "named in expansions, where `new` reads better")]
     #[must_use]
     pub fn new() -> Self {
-        Self { origin: Origin::None, rejects: Vec::new(), stored_ms: UNTIMED, attached: None, failure: None }
+        Self {
+            origin: Origin::None,
+            rejects: Vec::new(),
+            stored_ms: UNTIMED,
+            now_ms: 0,
+            attached: None,
+            failure: None,
+        }
     }
 
     /// The row `(tag, key)` of an operator, which is not in memory; `None` where there is none, or where it
@@ -85,7 +94,9 @@ impl Cx {
         self.fetch_range(id, &from, Some(&to), visit);
     }
 
-    fn fail<T>(&mut self, error: StateError) -> Option<T> {
+    /// Something that is needed cannot be read; the machine is not to be used any more.
+    #[cold]
+    pub(crate) fn fail<T>(&mut self, error: StateError) -> Option<T> {
         self.failure.get_or_insert(error);
         None
     }

@@ -77,6 +77,8 @@ pub struct Parcel {
     pub(crate) len: usize,
     /// The sender's watermark behind the last record.
     pub(crate) watermark_ms: i64,
+    /// Whether the sender has nothing to say for a while.
+    pub(crate) idle: bool,
 }
 
 impl Parcel {
@@ -128,6 +130,10 @@ pub struct Reach {
     pub exchanges: std::collections::BTreeSet<usize>,
     /// Output ports, by number.
     pub outputs: std::collections::BTreeSet<usize>,
+    /// Whether what leaves there depends on what time it is.
+    pub clock: bool,
+    /// Whether it depends on rows of tables beside the job.
+    pub tables: bool,
 }
 
 /// Everything that has gathered at the ends of a machine.

@@ -23,6 +23,7 @@ use crate::time::UNTIMED;
 pub(crate) struct ExchangeEntry<K, T, N> {
     id: OperatorId,
     watermark_ms: i64,
+    idle: bool,
     node: N,
     _type: PhantomData<fn() -> (K, T)>,
 }
@@ -33,7 +34,7 @@ pub(crate) type Shipped<K, T> = Vec<(i64, Rec<K, T>)>;
 impl<K, T, N> ExchangeEntry<K, T, N> {
     pub(crate) fn new(exchange: usize, node: N) -> Self {
         let id = OperatorId::exchange(exchange);
-        Self { id, watermark_ms: UNTIMED, node, _type: PhantomData }
+        Self { id, watermark_ms: UNTIMED, idle: false, node, _type: PhantomData }
     }
 
     // Every sender of one exchange reads an interleaved part of the same sources, in an order that all
@@ -46,6 +47,19 @@ impl<K, T, N> ExchangeEntry<K, T, N> {
         if at_ms > self.watermark_ms {
             self.watermark_ms = at_ms;
             self.node.watermark(at_ms, cx);
+        }
+    }
+
+    // All senders turn idle in one round, which brings no records, and active in one round, in front of its
+    // records; so the first word counts for all.
+    fn rest<C: Context>(&mut self, idle: bool, cx: &mut C)
+    where
+        N: Push<Rec<K, T>, C>,
+    {
+        if idle != self.idle {
+            self.idle = idle;
+            let mut message = if idle { System::Idle } else { System::Active };
+            self.node.system(&mut message, cx);
         }
     }
 
@@ -81,7 +95,10 @@ where
             }
             Batch::Raw { .. } | Batch::Typed(_) => unreachable!("exchanges take what came through a shuffle"),
         };
-        let Parcel { records, watermark_ms, .. } = parcel;
+        let Parcel { records, watermark_ms, idle, .. } = parcel;
+        if !idle {
+            self.rest(false, cx);
+        }
         let records =
             records.downcast::<Shipped<K, T>>().expect("a parcel comes from the shuffle of the same job");
         for (at_ms, record) in *records {
@@ -89,6 +106,7 @@ where
             self.node.push(record, cx);
         }
         self.advance(watermark_ms, cx);
+        self.rest(idle, cx);
         Taken::All
     }
 

@@ -12,13 +12,13 @@ use crate::op::interval_join::IntervalJoin;
 use crate::op::window_join::WindowJoin;
 use crate::proof::{Fails, Holds, Never};
 use crate::record::EventTimed;
-use crate::time::as_ms;
+use crate::time::{Window, as_ms};
 use crate::window::{Fixed, Hopping, Tumbling, WindowSpec, has_fraction};
 
 mod pairing;
 mod side;
 
-pub use pairing::{Full, Inner, LeftOuter, Pairing, RightOuter};
+pub use pairing::{At, Full, Inner, LeftOuter, Pairing, Placed, RightOuter};
 pub use side::{Side, TagLeft, TagRight};
 
 /// Records belong together when the right one happened from `before` earlier to `after` later than the left
@@ -71,6 +71,8 @@ pub const fn checked_within(spec: Within) -> Within {
 )]
 pub trait JoinBound: Copy {
     crate::proof::told_once!(JoinBound);
+    /// What a row can say of its window.
+    type Span: Copy;
     /// The operator that joins under it.
     type Join<K: Key, A: Shuffled, B: Shuffled, P>;
 
@@ -90,6 +92,7 @@ macro_rules! windows {
         #[diagnostic::do_not_recommend]
         impl JoinBound for $spec {
             crate::proof::holds!();
+            type Span = Window;
             type Join<K: Key, A: Shuffled, B: Shuffled, P> = WindowJoin<K, A, B, P>;
 
             fn join<K: Key, A: Shuffled, B: Shuffled, P>(
@@ -112,6 +115,7 @@ windows!(Tumbling, Hopping);
 #[diagnostic::do_not_recommend]
 impl JoinBound for Within {
     crate::proof::holds!();
+    type Span = ();
     type Join<K: Key, A: Shuffled, B: Shuffled, P> = IntervalJoin<K, A, B, P>;
 
     fn join<K: Key, A: Shuffled, B: Shuffled, P>(

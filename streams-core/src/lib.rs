@@ -57,6 +57,8 @@ pub mod inspect;
 
 pub mod store;
 
+pub mod lookup;
+
 pub mod testing;
 
 pub mod protocol;

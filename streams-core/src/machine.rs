@@ -10,6 +10,7 @@ use crate::context::Context;
 use crate::effects::{Effects, Gauges, Origin, Reach};
 use crate::error::StateError;
 use crate::inspect::Inquiry;
+use crate::lookup::Tables;
 use crate::ports::{Input as PortInput, Source};
 use crate::push::{Push, System};
 use crate::record::{NoKey, Rec};
@@ -63,6 +64,23 @@ pub trait Machine: Send {
 
     /// The input at `entry` has ended: what waits for more fires.
     fn end(&mut self, entry: usize);
+
+    /// Tells operators that look rows up where they are; called once, before anything else, where there are any.
+    fn tables(&mut self, tables: &Tables);
+
+    /// Rows of tables may be newer now: from here on the newest are looked up.
+    fn refresh(&mut self);
+
+    /// It is `now_ms`: what comes in from here on has this processing time, and windows of processing time that are
+    /// over fire. Only operators behind `entry` act on it.
+    fn clock(&mut self, entry: usize, now_ms: i64);
+
+    /// Nothing has come in at `entry` for a while: unions wait for it no longer, until [`Self::active`]. Not part of
+    /// the state.
+    fn idle(&mut self, entry: usize);
+
+    /// Records come in at `entry` again; said in front of the first.
+    fn active(&mut self, entry: usize);
 
     /// Moves what has gathered at the ends into `effects`.
     fn drain(&mut self, effects: &mut Effects);
@@ -263,6 +281,30 @@ impl<C: Context> Machine for Assembled<C> {
     fn end(&mut self, entry: usize) {
         let (entry, cx) = self.entry(entry);
         entry.system(&mut System::End, cx);
+    }
+
+    fn tables(&mut self, tables: &Tables) {
+        self.tell_all(&mut System::Tables(tables));
+    }
+
+    fn refresh(&mut self) {
+        self.tell_all(&mut System::Refresh);
+    }
+
+    fn clock(&mut self, entry: usize, now_ms: i64) {
+        let (entry, cx) = self.entry(entry);
+        cx.base().now_ms = now_ms;
+        entry.system(&mut System::Clock, cx);
+    }
+
+    fn idle(&mut self, entry: usize) {
+        let (entry, cx) = self.entry(entry);
+        entry.system(&mut System::Idle, cx);
+    }
+
+    fn active(&mut self, entry: usize) {
+        let (entry, cx) = self.entry(entry);
+        entry.system(&mut System::Active, cx);
     }
 
     fn drain(&mut self, effects: &mut Effects) {

@@ -3,13 +3,14 @@
 //! A job is a tree of nodes, each owning the ones behind it, so that a record runs through the whole chain in
 //! one inlined call. Three things flow, in order: records, watermarks and system messages.
 //!
-//! Grammar of the calls to one node: `NewSplit (push | watermark | CheckPoint | Drain | Page)* End? Drain*
-//! RemoveSplit?`, with `Loaded` behind the last `Page`. Watermarks never fall. A node passes every watermark and every system message on, after it
-//! has acted on it.
+//! Grammar of the calls to one node: `NewSplit (push | watermark | Clock | Idle | Active | Refresh | CheckPoint | Drain | Page)* End? Drain*
+//! RemoveSplit?`, with `Loaded` behind the last `Page`; behind `Idle` nothing but messages comes before `Active`.
+//! Watermarks never fall. A node passes every watermark and every system message on, after it has acted on it.
 
 use crate::context::Context;
 use crate::effects::{Effects, Gauges, Reach};
 use crate::inspect::Inquiry;
+use crate::lookup::Tables;
 use crate::state::{Loader, Page, Saver};
 
 /// A message that every operator hears, in order with the data.
@@ -28,6 +29,16 @@ pub enum System<'a> {
     /// The input has ended: every open window fires. Event time itself does not move, so that a source that
     /// grows later goes on where it was.
     End,
+    /// Nothing has come in here for a while: a union holds event time back for it no longer.
+    Idle,
+    /// Something comes in here again.
+    Active,
+    /// The driver says what time it is ([`crate::context::Cx`] has it), for processing time alone.
+    Clock,
+    /// Tells operators that look rows up where they are.
+    Tables(&'a Tables),
+    /// Rows of tables may be newer now.
+    Refresh,
     /// Nothing will ever come in here: in a machine for one split, the other ways in have no records. A union
     /// then waits for its remaining inputs alone.
     Absent,

@@ -10,6 +10,7 @@ pub mod local;
 pub mod memory;
 pub mod prefix;
 
+use self::backing::Backing;
 use crate::error::StateError;
 
 /// Called with each row of a scan: key, value.
@@ -38,7 +39,16 @@ pub trait Store: Send {
     /// # Errors
     /// When the writes could not be made durable; whether they were is then unknown until a reopen.
     fn commit(&mut self, delta: &Delta) -> Result<(), StateError>;
+
+    /// How what is committed can be read beside this store, while commits go on elsewhere; none where the store
+    /// cannot do that.
+    fn reads(&self) -> Option<Reads> {
+        None
+    }
 }
+
+/// Makes reads of a store, each as [`Backing`] has it.
+pub type Reads = Box<dyn Fn() -> Box<dyn Backing> + Send>;
 
 /// One change of a [`Delta`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

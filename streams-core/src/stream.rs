@@ -29,6 +29,8 @@ use crate::time::{OutOfOrder, TimeBound};
 use crate::window::{Closing, NoWindow, Running, WindowOver, WindowSpec, Windowed};
 
 pub mod joins;
+pub mod lookups;
+pub mod times;
 
 /// A stream of values of type `T`.
 ///
@@ -236,9 +238,10 @@ impl<T, K, Tm, W, O, H> Stream<T, K, Tm, W, O, H> {
         unreachable!("`#[stream_job]` turns this call into one of `__private::aggregate`")
     }
 
-    /// The records that came too late for every window of this aggregate.
+    /// The records that came too late for every window of this aggregate; of a join of two streams, those of either
+    /// side that came too late for any partner, each as a [`Side`](crate::join::Side).
     pub fn late(&self) -> Stream<T, K, Tm> {
-        unreachable!("`#[stream_job]` turns this call into the second end of the aggregate")
+        unreachable!("`#[stream_job]` turns this call into the second end of the aggregate or the join")
     }
 
     /// Both streams as one; event time is the smaller of the two.

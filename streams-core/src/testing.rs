@@ -11,6 +11,7 @@ use crate::batch::{Batch, RawBatch};
 use crate::effects::{Effects, OutputBatch, Reject};
 use crate::error::{BuildError, StateError};
 use crate::layout::Fused;
+use crate::lookup::{Row, TABLE, Tables};
 use crate::machine::Machine;
 use crate::plan::{Job, Plan, Settings};
 use crate::ports::{Input, Output, Ports, Sink, Source};
@@ -32,6 +33,10 @@ pub struct Harness<J> {
     repeated: u64,
     /// The input ports that have ended.
     ended: Vec<usize>,
+    /// Those that are idle.
+    idle: Vec<usize>,
+    now_ms: i64,
+    tables: Tables,
     _job: std::marker::PhantomData<J>,
 }
 
@@ -68,7 +73,9 @@ impl<J: Job> Harness<J> {
         let settings: Settings =
             settings.iter().map(|&(name, text)| (name.to_owned(), text.to_owned())).collect();
         let rows: Rows = Arc::default();
-        let machine = build::<J>(&rows, &settings)?;
+        let mut machine = build::<J>(&rows, &settings)?;
+        let tables = Tables::default();
+        machine.tables(&tables);
         Ok(Self {
             machine,
             rows,
@@ -78,6 +85,9 @@ impl<J: Job> Harness<J> {
             late: 0,
             repeated: 0,
             ended: Vec::new(),
+            idle: Vec::new(),
+            now_ms: 0,
+            tables,
             _job: std::marker::PhantomData,
         })
     }
@@ -91,7 +101,7 @@ impl<J: Job> Harness<J> {
     /// Gives records to an input port, in order.
     #[track_caller]
     pub fn push_all<T: Input>(&mut self, port: &str, mut records: Vec<T>) {
-        let entry = Self::entry(port);
+        let entry = self.wake(port);
         self.machine.feed(entry, Batch::Typed(&mut records));
         self.drain();
     }
@@ -102,9 +112,57 @@ impl<J: Job> Harness<J> {
     /// When the text is longer than 4 GiB.
     #[track_caller]
     pub fn push_json(&mut self, port: &str, json: &str) {
-        let entry = Self::entry(port);
-        let batch = RawBatch::of(json.as_bytes(), 1, 0);
-        self.machine.feed(entry, Batch::Raw { batch: &batch, from: 0, stop_on_reject: false });
+        self.push_raw(port, &RawBatch::of(json.as_bytes(), 1, 0));
+    }
+
+    /// Gives one record as JSON, as a broker that stored it at `stored_ms` would.
+    ///
+    /// # Panics
+    /// When the text is longer than 4 GiB.
+    #[track_caller]
+    pub fn push_stored(&mut self, port: &str, json: &str, stored_ms: i64) {
+        self.push_raw(port, &RawBatch::stored(json.as_bytes(), 1, 0, stored_ms));
+    }
+
+    #[track_caller]
+    fn push_raw(&mut self, port: &str, batch: &RawBatch) {
+        let entry = self.wake(port);
+        self.machine.feed(entry, Batch::Raw { batch, from: 0, stop_on_reject: false });
+        self.drain();
+    }
+
+    /// Gives the table of this parameter these rows, in place of those that it had.
+    ///
+    /// # Panics
+    /// When the job has no such parameter, when nothing looks rows of it up, and when a row is no row of the table or
+    /// has the key of another.
+    #[track_caller]
+    pub fn table<V: Output>(&mut self, name: &str, rows: &[V]) {
+        let spec = J::SETTINGS.iter().find(|spec| spec.name == name && spec.placeholder == TABLE);
+        let spec = spec.unwrap_or_else(|| panic!("the job has no table `{name}`"));
+        let address = self.settings.get(name).map(String::as_str).or(spec.default).unwrap_or_default();
+        let bound = self.tables.bound().into_iter().filter(|bound| &*bound.address == address);
+        let mut n_bound = 0;
+        for bound in bound {
+            n_bound += 1;
+            let mut filling = bound.rows.fill();
+            for row in rows {
+                let json =
+                    serde_json::to_vec(row).unwrap_or_else(|error| panic!("a row of `{name}`: {error}"));
+                filling.add(&Row::Json(json)).unwrap_or_else(|why| panic!("a row of `{name}`: {why}"));
+            }
+            filling.finish();
+        }
+        assert!(n_bound > 0, "nothing looks rows of `{name}` up");
+        self.machine.refresh();
+    }
+
+    /// Says what time it is, for a job in processing time; 0 before the first call.
+    pub fn clock(&mut self, now_ms: i64) {
+        self.now_ms = now_ms;
+        for entry in 0..self.machine.n_sources() {
+            self.machine.clock(entry, now_ms);
+        }
         self.drain();
     }
 
@@ -112,8 +170,21 @@ impl<J: Job> Harness<J> {
     /// there or before fire. The bound of `out_of_order` does not count here.
     #[track_caller]
     pub fn advance(&mut self, port: &str, at_ms: i64) {
-        self.machine.watermark(Self::entry(port), at_ms);
+        let entry = self.wake(port);
+        self.machine.watermark(entry, at_ms);
         self.drain();
+    }
+
+    /// Says that nothing has come in through an input port for a while: it holds event time back no longer where it is
+    /// united or joined with others, until it is given a record again.
+    #[track_caller]
+    pub fn idle(&mut self, port: &str) {
+        let entry = Self::entry(port);
+        if !self.idle.contains(&entry) {
+            self.idle.push(entry);
+            self.machine.idle(entry);
+            self.drain();
+        }
     }
 
     /// Ends all inputs that have not ended before: every open window fires.
@@ -183,10 +254,17 @@ impl<J: Job> Harness<J> {
         self.machine.checkpoint(&mut delta, b"m")?;
         self.store.commit(&delta)?;
         self.machine = build::<J>(&self.rows, &self.settings).expect("the same settings were read before");
+        self.machine.tables(&self.tables);
         self.machine.new_split(&self.store, b"m")?;
         // That an input has ended is no state: its source finds the end again.
         for &entry in &self.ended {
             self.machine.end(entry);
+        }
+        for &entry in &self.idle {
+            self.machine.idle(entry);
+        }
+        for entry in 0..self.machine.n_sources() {
+            self.machine.clock(entry, self.now_ms);
         }
         Ok(())
     }
@@ -196,6 +274,17 @@ impl<J: Job> Harness<J> {
             self.ended.push(entry);
             self.machine.end(entry);
         }
+    }
+
+    /// The entry of a port that has something to say.
+    #[track_caller]
+    fn wake(&mut self, port: &str) -> usize {
+        let entry = Self::entry(port);
+        if let Some(at) = self.idle.iter().position(|idle| *idle == entry) {
+            self.idle.swap_remove(at);
+            self.machine.active(entry);
+        }
+        entry
     }
 
     #[track_caller]

@@ -56,7 +56,7 @@ pub(crate) enum End {
     Border(SegmentId),
     /// Fan-out to these segments, in the order of their uses.
     Tee(Vec<SegmentId>),
-    /// An aggregate with latecomers.
+    /// An aggregate or a join with latecomers.
     Late {
         /// The segment of the late records.
         late: SegmentId,
@@ -86,7 +86,8 @@ pub(crate) enum Read {
 pub(crate) struct NodePlan {
     /// How its inputs are read.
     pub(crate) reads: Vec<Read>,
-    /// The segments that end in it: one per input of a union; of a join also the one that both sides share.
+    /// The segments that end in it: one per input of a union; of a join also the one that both sides share, and the
+    /// one that ends in the join itself where its latecomers are read.
     pub(crate) ends: Vec<SegmentId>,
     /// The segment that ends in its fan-out.
     pub(crate) tee: Option<SegmentId>,
@@ -220,7 +221,10 @@ impl<'a> Walk<'a> {
                 } else {
                     let behind = self.open(Start::Inner, union - 1);
                     plan.ends.push(self.close(shared, OpenEnd::Border(behind)));
-                    behind
+                    match &node.call {
+                        Call::Join(join) if join.late.is_some() => self.split(behind, join.late, &mut plan),
+                        _ => behind,
+                    }
                 }
             }
             (_, form) => {
@@ -233,10 +237,7 @@ impl<'a> Walk<'a> {
                         behind
                     }
                     (Call::Aggregate(aggregate), _) if aggregate.late.is_some() => {
-                        let (rows, late) = (self.open(Start::Inner, level), self.open(Start::Inner, level));
-                        plan.ends.push(self.close(before, OpenEnd::Late { late, rows }));
-                        self.give(aggregate.late, vec![late]);
-                        rows
+                        self.split(before, aggregate.late, &mut plan)
                     }
                     _ => before,
                 }
@@ -246,6 +247,15 @@ impl<'a> Walk<'a> {
         if let Some(slot) = self.nodes.get_mut(number) {
             *slot = plan;
         }
+    }
+
+    /// Ends a segment in an operator whose latecomers are the stream `late`; what its rows continue.
+    fn split(&mut self, before: OpenId, late: Option<NodeId>, plan: &mut NodePlan) -> OpenId {
+        let level = self.level(before);
+        let (rows, latecomers) = (self.open(Start::Inner, level), self.open(Start::Inner, level));
+        plan.ends.push(self.close(before, OpenEnd::Late { late: latecomers, rows }));
+        self.give(late, vec![latecomers]);
+        rows
     }
 
     /// Leaves the segment behind a node to its readers.

@@ -151,8 +151,12 @@ pub(crate) struct Join {
     pub(crate) constant: Option<Window>,
     /// Makes a row of a pair.
     pub(crate) row: Expr,
+    /// Whether the row says its key or its window, which its closure then takes in front of the records.
+    pub(crate) is_placed: bool,
     /// Settings and plain values that the bound and the row mention.
     pub(crate) captures: Vec<Ident>,
+    /// The node that yields the latecomers of both sides.
+    pub(crate) late: Option<NodeId>,
 }
 
 /// The arguments of a straight operator.

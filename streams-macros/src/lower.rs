@@ -9,6 +9,7 @@ mod args;
 mod chain;
 mod ids;
 mod outputs;
+mod place;
 mod window;
 
 use std::collections::BTreeMap;

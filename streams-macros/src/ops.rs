@@ -109,6 +109,8 @@ const fn shaped(name: &'static str, args: usize, example: &'static str, kind: Ki
 #[rustfmt::skip]
 pub(crate) static OPS: &[Op] = &[
     straight("event_time", 2, ".event_time(|r| r.at, out_of_order(secs(5)))", Id::Suffix),
+    straight("processing_time", 0, ".processing_time()", Id::Suffix),
+    straight("store_time", 1, ".store_time(out_of_order(secs(5)))", Id::Suffix),
     straight("filter", 1, ".filter(|r| r.bytes > 0)", Id::None),
     straight("map", 1, ".map(|r| ..)", Id::None),
     straight("filter_map", 1, ".filter_map(|r| ..)", Id::None),
@@ -131,6 +133,8 @@ pub(crate) static OPS: &[Op] = &[
     join("full_join", ".full_join(other, tumbling(secs(10)), |l, r| ..)"),
     join("join_table", ".join_table(changes, forever(), |r, row| ..)"),
     join("left_join_table", ".left_join_table(changes, forever(), |r, row| ..)"),
+    straight("lookup", 4, ".lookup(table, |r| r.host.clone(), |row| row.host.clone(), |r, row| ..)", Id::Suffix),
+    straight("left_lookup", 4, ".left_lookup(table, |r| r.host.clone(), |row| row.host.clone(), |r, row| ..)", Id::Suffix),
     Op { name: "named", args: 1, example: ".named(\"errors\")",
         input: Input::Any, output: Output::Same, id: Id::None, form: Form::Named },
 ];
@@ -154,7 +158,8 @@ const RENAMED: &[(&str, &str)] = &[
     ("window_join", "join"),
     ("left_outer_join", "left_join"),
     ("outer_join", "full_join"),
-    ("lookup", "join_table"),
+    ("enrich", "lookup"),
+    ("lookup_join", "lookup"),
     ("fold", "aggregate"),
     ("reduce", "aggregate"),
     ("for_each", "inspect"),
@@ -165,6 +170,8 @@ const RENAMED: &[(&str, &str)] = &[
     ("dedup", "distinct_within"),
     ("distinct", "distinct_within"),
     ("assign_timestamps", "event_time"),
+    ("arrival_time", "processing_time"),
+    ("ingestion_time", "store_time"),
 ];
 
 /// The row of a word.
@@ -191,7 +198,13 @@ impl Op {
 
     /// Whether it may stand on either side of a shuffle: it looks at one record at a time.
     pub(crate) fn is_stateless(&self) -> bool {
-        self.form == Form::Method && self.output == Output::Same && self.name != "event_time"
+        let keeps = self.gives_time() || ["distinct_within", "lookup", "left_lookup"].contains(&self.name);
+        self.form == Form::Method && self.output == Output::Same && !keeps
+    }
+
+    /// Whether the stream has a time behind it.
+    pub(crate) fn gives_time(&self) -> bool {
+        matches!(self.name, "event_time" | "processing_time" | "store_time")
     }
 
     /// The kind that comes out when `input` goes in.

@@ -38,6 +38,9 @@ pub(crate) const WINDOW_END: &str = "window_end";
 /// Why the row is given.
 pub(crate) const FIRED: &str = "fired";
 
+/// The constructor of the span around each record of a join.
+pub(crate) const WITHIN: &str = "within";
+
 /// A constructor of windows.
 #[derive(Debug)]
 pub(crate) struct WindowWord {
@@ -61,7 +64,7 @@ pub(crate) const WINDOWS: &[WindowWord] = &[
     WindowWord { name: "session", ty: "Session", checked: "checked_session", args: 1, keeps: false },
     WindowWord { name: "count_window", ty: "CountWindow", checked: "checked_count", args: 2, keeps: true },
     WindowWord { name: "global", ty: "Global", checked: "checked_global", args: 1, keeps: true },
-    WindowWord { name: "within", ty: "Within", checked: "checked_within", args: 2, keeps: false },
+    WindowWord { name: WITHIN, ty: "Within", checked: "checked_within", args: 2, keeps: false },
 ];
 
 /// A method of a window.

@@ -8,6 +8,8 @@ pub(crate) mod args;
 pub(crate) mod bind;
 pub(crate) mod cluster;
 pub(crate) mod help;
+pub(crate) mod idle;
+pub(crate) mod memory;
 pub(crate) mod probe;
 pub(crate) mod upkeep;
 
@@ -45,10 +47,14 @@ pub(crate) struct RunConfig {
     pub(crate) state: Option<PathBuf>,
     /// What keeps the state.
     pub(crate) store: Kind,
+    /// How many bytes the state may take in memory, about; all of it without a number.
+    pub(crate) memory: Option<u64>,
     pub(crate) workers: usize,
     pub(crate) checkpoint_interval: Duration,
     pub(crate) dead_letter: Option<PathBuf>,
     pub(crate) on_bad: OnBad,
+    /// By input port: nothing waits for it when it has had nothing for so long.
+    pub(crate) idle_after: Vec<Option<Duration>>,
     pub(crate) report: Option<PathBuf>,
     /// On Apache RocketMQ.
     pub(crate) cluster: Option<ClusterConfig>,

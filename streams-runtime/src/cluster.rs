@@ -87,6 +87,8 @@ async fn start(
     let shapes = Shapes::new(&config.from, &config.to);
     let job = job.bound(&config.settings, 1, TextPorts::new(&shapes));
     let stages = stages::stages(|| job.sharded(&[]))?;
+    // Reads them again as long as the job runs.
+    let _tables = crate::tables::Tables::open(&job, config)?;
     let has_shuffle = stages.iter().any(|stage| !stage.upstream.is_empty());
     if has_shuffle && !cluster.local_only && !cluster.has_remote() {
         return Err(Error::usage(
@@ -297,7 +299,9 @@ fn fingerprint(job: &JobHandle, config: &RunConfig) -> Result<u64, Error> {
     let urls = config.from.iter().chain(&config.to);
     let formats: Vec<_> = urls.map(|url| (url.format(), url.tags())).collect();
     let tokens = job.topology.fingerprint;
-    Ok(xxh3_64(format!("{tokens} {program} {:?} {formats:?}", config.settings).as_bytes()))
+    // Where a source may be idle its numbers are those of its commits (rule 8).
+    let idle = &config.idle_after;
+    Ok(xxh3_64(format!("{tokens} {program} {:?} {formats:?} {idle:?}", config.settings).as_bytes()))
 }
 
 #[cfg(test)]

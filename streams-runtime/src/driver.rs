@@ -3,13 +3,17 @@
 //!
 //! Neither lets the clock decide about data; time decides only when a checkpoint is taken.
 
+mod round;
 pub(crate) mod single;
+pub(crate) mod spill;
 pub(crate) mod worker;
 pub(crate) mod workers;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use streams_core::batch::RawBatch;
+use streams_core::error::StateError;
+use streams_core::machine::Machine;
 use streams_core::protocol::worker::panic_text;
 
 use crate::error::{Error, ErrorKind};
@@ -34,6 +38,17 @@ pub(crate) fn guard<T>(place: &dyn Fn() -> String, call: impl FnOnce() -> T) -> 
         ))
         .into()
     })
+}
+
+/// Whether a machine needed something that could not be read; what it has made since means nothing.
+pub(crate) fn failed(machine: &mut dyn Machine) -> Result<(), Error> {
+    match machine.failure() {
+        None => Ok(()),
+        Some(StateError::Away(why)) => Err(Error::source(format!(
+            "a table that the job looks rows up in does not answer: {why}\nthe last checkpoint stands; run it again when the table is there"
+        ))),
+        Some(error) => Err(Error::state(format!("{error}; the last checkpoint stands"))),
+    }
 }
 
 /// The lines of a batch, for a person.

@@ -3,9 +3,11 @@
 use streams_core::effects::Effects;
 use streams_core::error::StateError;
 use streams_core::layout::{Exchanged, Fused};
+use streams_core::lookup::Tables;
 use streams_core::machine::{Built, Machine, feeding};
 use streams_core::plan::{Job, Plan, Settings};
 use streams_core::store::Store;
+use streams_core::store::backing::Backing;
 use streams_core::topology::Topology;
 
 use crate::codec::TextPorts;
@@ -22,6 +24,8 @@ pub(crate) struct JobHandle {
     settings: Settings,
     workers: usize,
     ports: Option<TextPorts>,
+    /// The tables that its machines look rows up in.
+    pub(crate) tables: Tables,
 }
 
 impl JobHandle {
@@ -35,6 +39,7 @@ impl JobHandle {
             settings: Settings::new(),
             workers: 1,
             ports: None,
+            tables: Tables::default(),
         }
     }
 
@@ -47,8 +52,14 @@ impl JobHandle {
     pub(crate) fn machine(&self) -> Result<Box<dyn Machine>, Error> {
         let ports = self.ports.clone().expect("machines are built behind `bound`");
         let place = || "the start of the job".to_owned();
-        guard(&place, || (self.build)(self.workers, ports, self.settings.clone()))?
-            .map_err(|error| Error::usage(error.to_string()))
+        let built = guard(&place, || (self.build)(self.workers, ports, self.settings.clone()))?;
+        self.with_tables(built)
+    }
+
+    fn with_tables(&self, built: Built) -> Result<Box<dyn Machine>, Error> {
+        let mut machine = built.map_err(|error| Error::usage(error.to_string()))?;
+        machine.tables(&self.tables);
+        Ok(machine)
     }
 
     /// A new machine without state, whose shuffles go through topics with so many queues.
@@ -56,8 +67,8 @@ impl JobHandle {
     pub(crate) fn sharded(&self, n_queues: &[usize]) -> Result<Box<dyn Machine>, Error> {
         let ports = self.ports.clone().expect("machines are built behind `bound`");
         let place = || "the start of the job".to_owned();
-        guard(&place, || (self.sharded)(n_queues.to_vec(), ports, self.settings.clone()))?
-            .map_err(|error| Error::usage(error.to_string()))
+        let built = guard(&place, || (self.sharded)(n_queues.to_vec(), ports, self.settings.clone()))?;
+        self.with_tables(built)
     }
 
     /// A machine with the state that lies under `prefix`, for which the inputs in `ended` have ended.
@@ -81,10 +92,43 @@ impl JobHandle {
             machine.drain(&mut Effects::default());
             Ok(())
         })?;
-        loaded.map_err(|error: StateError| {
-            let remedy =
-                "run the program that wrote the state, or begin again with another --state directory";
-            Error::state(format!("{error}; {remedy}"))
+        loaded.map_err(unreadable)?;
+        Ok(machine)
+    }
+
+    /// A machine whose rows are read when they are needed, and never all.
+    pub(crate) fn machine_over(
+        &self,
+        rows: Box<dyn Backing>,
+        prefix: &[u8],
+        ended: &[usize],
+        idle: &[usize],
+    ) -> Result<Box<dyn Machine>, Error> {
+        let mut machine = self.machine()?;
+        let loaded = guard(&|| "the state of an earlier run".to_owned(), || {
+            machine.attach(rows, prefix)?;
+            ended.iter().for_each(|&port| machine.end(port));
+            idle.iter().for_each(|&port| machine.idle(port));
+            machine.drain(&mut Effects::default());
+            machine.failure().map_or(Ok(()), Err)
+        })?;
+        loaded.map_err(unreadable)?;
+        Ok(machine)
+    }
+
+    /// The same as [`Self::machine_with`], for which the inputs in `idle` are idle.
+    pub(crate) fn machine_at(
+        &self,
+        store: &dyn Store,
+        prefix: &[u8],
+        ended: &[usize],
+        idle: &[usize],
+    ) -> Result<Box<dyn Machine>, Error> {
+        let mut machine = self.machine_with(store, prefix, ended)?;
+        // Nothing fires: event time does not come further than it had come when the state was written.
+        guard(&|| "the state of this run".to_owned(), || {
+            idle.iter().for_each(|&port| machine.idle(port));
+            machine.drain(&mut Effects::default());
         })?;
         Ok(machine)
     }
@@ -94,6 +138,13 @@ impl JobHandle {
         self.workers > 1
             || self.topology.nodes.iter().any(|node| matches!(node.kind, "try_map" | "aggregate"))
     }
+}
+
+/// A state that this program cannot read.
+#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` calls")]
+fn unreadable(error: StateError) -> Error {
+    let remedy = "run the program that wrote the state, or begin again with another --state directory";
+    Error::state(format!("{error}; {remedy}"))
 }
 
 /// The exchanges to which nothing can come any more when the inputs in `ended` have ended, upstream ones first.

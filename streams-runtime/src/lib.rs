@@ -62,6 +62,7 @@ mod signals;
 mod sink;
 mod snapshot;
 mod source;
+mod tables;
 mod topology;
 mod undo;
 mod upkeep;

@@ -13,11 +13,13 @@ use streams_core::store::{Delta, Store};
 use streams_core::topology::Topology;
 
 use crate::cli::RunConfig;
+use crate::clock::Clock;
 use crate::codec::{Shapes, TextPorts};
 use crate::commit::Committer;
 use crate::deadletter::{DeadLetters, OnBad};
 use crate::driver::End;
 use crate::driver::single::Single;
+use crate::driver::spill::{self, Spill};
 use crate::driver::workers::Workers;
 use crate::error::{Error, ErrorKind};
 use crate::format::Format;
@@ -29,7 +31,8 @@ use crate::signals::StopFlag;
 use crate::sink::{self, Start, Writer};
 use crate::snapshot::{OutputMark, Snapshot, machine_prefix};
 use crate::source::split::LastLine;
-use crate::source::{self, Inputs};
+use crate::source::{self, Inputs, Quiet};
+use crate::tables::Tables;
 use crate::undo::{Commits, Undo};
 use crate::url::Place;
 use crate::wording::grouped;
@@ -60,7 +63,10 @@ struct Ready {
     job: JobHandle,
     session: Session,
     machines: Vec<(Box<dyn Machine>, Option<Undo>)>,
+    spill: Option<Spill>,
     state: Option<String>,
+    /// Reads them again as long as it is here.
+    _tables: Tables,
 }
 
 enum Prepared {
@@ -74,9 +80,11 @@ fn prepare(job: JobHandle, config: &RunConfig) -> Result<Prepared, Error> {
     let job = job.bound(&config.settings, config.workers, TextPorts::new(&shapes));
     // Settings and window sizes are checked here, and the formats of ports are known behind it.
     drop(job.machine()?);
+    let tables = Tables::open(&job, config)?;
 
-    let store = config.state.as_deref().map(|dir| crate::store::open(dir, config.store)).transpose();
-    let store = store.map_err(Error::state)?;
+    let memory = config.memory.map(spill::of_store);
+    let open = |dir| crate::store::open_within(dir, config.store, memory);
+    let store = config.state.as_deref().map(open).transpose().map_err(Error::state)?;
     let found = store.as_deref().map(Snapshot::load).transpose()?.flatten();
     if let Some(snapshot) = &found {
         snapshot.admits(topology, config.workers)?;
@@ -124,8 +132,14 @@ fn prepare(job: JobHandle, config: &RunConfig) -> Result<Prepared, Error> {
     let commits = if store.is_some() { Commits::Some } else { Commits::None };
     let ended: Vec<usize> =
         inputs.ports.iter().enumerate().filter(|(_, input)| input.ended).map(|(port, _)| port).collect();
+    let reads = store.as_ref().and_then(|store| store.reads());
+    let mut spill = config.memory.zip(reads).map(|(budget, reads)| Spill::new(budget, reads));
     let mut machines = Vec::new();
-    for index in 0..config.workers {
+    if let Some(spill) = &mut spill {
+        let machine = job.machine_over(spill.again(), &machine_prefix(0), &ended, &[])?;
+        machines.push((machine, None));
+    }
+    for index in machines.len()..config.workers {
         let prefix = machine_prefix(index);
         let undo = config.on_bad == OnBad::Stop && job.rejects_late();
         let undo = undo.then(|| Undo::new(rows, prefix, commits)).transpose()?;
@@ -170,7 +184,7 @@ fn prepare(job: JobHandle, config: &RunConfig) -> Result<Prepared, Error> {
         }
     }
     let state = config.state.as_ref().map(|dir| dir.display().to_string());
-    Ok(Prepared::Ready(Box::new(Ready { job, session, machines, state })))
+    Ok(Prepared::Ready(Box::new(Ready { job, session, machines, spill, state, _tables: tables })))
 }
 
 impl Session {
@@ -188,7 +202,9 @@ impl Ready {
         let end = if machines.len() == 1 {
             let mut machines = machines.into_iter();
             let (machine, undo) = machines.next().expect("its length was just looked at");
-            Single { job: &self.job, session: &mut self.session, machine, undo }.run()
+            let clock = Clock::of(self.job.topology);
+            let (spill, session) = (self.spill.take(), &mut self.session);
+            Single { job: &self.job, session, machine, undo, spill, clock, read_ms: None }.run()
         } else {
             Workers::start(&self.job, &mut self.session, machines).run()
         };
@@ -221,7 +237,11 @@ fn open_inputs(
             _ => source::stdin::open(node.name, index, url, shapes),
         });
     }
-    Ok(Inputs { turn: found.map_or(0, |snapshot| snapshot.turn), ports })
+    for (input, after) in ports.iter_mut().zip(&config.idle_after) {
+        // What is read to its end is not quiet but slow, and its turn in the order of inputs must not be missed.
+        input.quiet = Quiet::new(after.filter(|_| input.live));
+    }
+    Ok(Inputs { turn: found.map_or(0, |snapshot| snapshot.turn), ports, held_back: None })
 }
 
 /// How the outputs of a run begin.

@@ -4,17 +4,20 @@
 //! Splitting is in [`split`], the identity of files in [`file`]. Nothing here decodes a record.
 
 pub(crate) mod file;
+mod quiet;
 pub(crate) mod split;
 pub(crate) mod stdin;
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TryRecvError, channel, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use streams_core::batch::RawBatch;
 
 use crate::error::Error;
 use crate::wording::grouped;
+
+pub(crate) use quiet::Quiet;
 
 /// Records in a full batch.
 pub(crate) const BATCH_RECORDS: usize = 1024;
@@ -134,6 +137,8 @@ pub(crate) struct Input {
     pub(crate) grown: bool,
     /// Whether it may have nothing to say for a while.
     pub(crate) live: bool,
+    /// How long it has had nothing.
+    pub(crate) quiet: Quiet,
     pub(crate) reader: Reader,
 }
 
@@ -161,6 +166,8 @@ pub(crate) struct Inputs {
     pub(crate) ports: Vec<Input>,
     /// Whose turn it is.
     pub(crate) turn: usize,
+    /// What was received behind the word that its port is awake.
+    pub(crate) held_back: Option<(usize, Message)>,
 }
 
 /// What comes next.
@@ -168,6 +175,10 @@ pub(crate) struct Inputs {
 pub(crate) enum Next {
     /// A batch of the port with this index.
     Chunk(usize, Chunk),
+    /// The port with this index has had nothing for so long that nobody waits for it any more.
+    Quiet(usize),
+    /// The port with this index, which was said to be quiet, has something; it comes next.
+    Awake(usize),
     /// The port with this index has ended.
     End(usize),
     /// Nothing yet.
@@ -180,6 +191,9 @@ impl Inputs {
     /// Takes the next batch. The order between files is fixed: one batch each in turn, while they last. A live
     /// port that has nothing yet is passed over.
     pub(crate) fn next(&mut self) -> Result<Next, Error> {
+        if let Some((index, message)) = self.held_back.take() {
+            return self.received(index, message);
+        }
         let n = self.ports.len();
         let open = self.ports.iter().filter(|port| !port.ended).count();
         if open == 0 {
@@ -198,30 +212,48 @@ impl Inputs {
                 Ok(message) => message,
                 // A file will deliver, and its turn must not be missed.
                 Err(true) if !input.live => return Ok(Next::Idle),
+                Err(true) if input.quiet.looked(Instant::now()) => return Ok(Next::Quiet(index)),
                 Err(true) => continue,
                 Err(false) => Message::Failed("its reader thread ended unexpectedly".to_owned()),
             };
-            self.turn = (index + 1) % n;
-            return match message {
-                Message::Chunk(chunk) => Ok(Next::Chunk(index, chunk)),
-                Message::End { position, unread } => {
-                    input.position = position;
-                    input.unread = unread;
-                    input.ended = true;
-                    Ok(Next::End(index))
-                }
-                Message::Failed(reason) => Err(Error::source(format!(
-                    "cannot read {} (port `{}`): {reason}",
-                    input.shown(),
-                    input.port
-                ))),
-            };
+            if input.quiet.heard() {
+                self.held_back = Some((index, message));
+                return Ok(Next::Awake(index));
+            }
+            return self.received(index, message);
         }
         if open > 1 {
             // Only live ports are open and none has anything; wait for one of them, then look at all again.
             std::thread::sleep(Duration::from_millis(2));
         }
         Ok(Next::Idle)
+    }
+
+    fn received(&mut self, index: usize, message: Message) -> Result<Next, Error> {
+        self.turn = (index + 1) % self.ports.len();
+        let Some(input) = self.ports.get_mut(index) else { return Ok(Next::Idle) };
+        match message {
+            Message::Chunk(chunk) => Ok(Next::Chunk(index, chunk)),
+            Message::End { position, unread } => {
+                input.position = position;
+                input.unread = unread;
+                input.ended = true;
+                Ok(Next::End(index))
+            }
+            Message::Failed(reason) => {
+                Err(Error::source(format!("cannot read {} (port `{}`): {reason}", input.shown(), input.port)))
+            }
+        }
+    }
+
+    /// The ports that are idle.
+    pub(crate) fn idle_ports(&self) -> Vec<usize> {
+        self.ports
+            .iter()
+            .enumerate()
+            .filter(|(_, input)| input.quiet.is_idle())
+            .map(|(port, _)| port)
+            .collect()
     }
 
     /// Gives a batch's buffers back to its reader.

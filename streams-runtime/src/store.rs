@@ -93,12 +93,26 @@ pub fn open_copy(dir: &Path, kind: Kind) -> Result<Box<dyn LocalCommits>, StateE
 /// When the directory is kept by another store, when the build does not have this one, or as the store's own
 /// `open`.
 pub fn open(dir: &Path, kind: Kind) -> Result<Box<dyn Store>, StateError> {
+    open_within(dir, kind, None)
+}
+
+/// The same, where the store itself may use so much memory; one that has no such choice uses what it does.
+#[cfg_attr(not(feature = "rocksdb"), expect(unused_variables, reason = "no other store has a budget"))]
+pub(crate) fn open_within(
+    dir: &Path,
+    kind: Kind,
+    memory_bytes: Option<usize>,
+) -> Result<Box<dyn Store>, StateError> {
     is_kept_by(dir, kind)?;
     match kind {
         #[cfg(feature = "redb")]
         Kind::Redb => Ok(Box::new(redb::RedbStore::open(dir)?)),
         #[cfg(feature = "rocksdb")]
-        Kind::Rocksdb => Ok(Box::new(rocksdb::RocksStore::open(dir, rocksdb::RocksOptions::default())?)),
+        Kind::Rocksdb => {
+            let options = rocksdb::RocksOptions::default();
+            let options = memory_bytes.map_or(options, |bytes| options.with_memory_bytes(bytes));
+            Ok(Box::new(rocksdb::RocksStore::open(dir, options)?))
+        }
         #[cfg(not(all(feature = "redb", feature = "rocksdb")))]
         missing => Err(StateError::Store(format!(
             "no store for `{}`: this program was built without the feature `{}`; build it with that feature, or \

@@ -47,7 +47,8 @@ pub(crate) fn render(topology: &Topology, rendering: Rendering) -> String {
 fn state_of(topology: &Topology, index: usize) -> Option<&'static str> {
     let node = topology.nodes.get(index)?;
     match node.kind {
-        "event_time" => Some("the largest time seen"),
+        "event_time" | "store_time" => Some("the largest time seen"),
+        "processing_time" => Some("what time it was"),
         "aggregate" if reaches(topology, index, "running") => Some("one row per key"),
         "aggregate" => Some("one row per key and window"),
         "join" | "left_join" | "right_join" | "full_join" => {

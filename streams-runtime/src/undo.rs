@@ -50,9 +50,14 @@ impl Undo {
         Ok(())
     }
 
-    /// A machine as it was at the last mark, when the inputs in `ended` had ended.
-    pub(crate) fn restore(&self, job: &JobHandle, ended: &[usize]) -> Result<Box<dyn Machine>, Error> {
-        job.machine_with(&self.saved, &self.prefix, ended)
+    /// A machine as it was at the last mark, when the inputs in `ended` had ended and those in `idle` were idle.
+    pub(crate) fn restore(
+        &self,
+        job: &JobHandle,
+        ended: &[usize],
+        idle: &[usize],
+    ) -> Result<Box<dyn Machine>, Error> {
+        job.machine_at(&self.saved, &self.prefix, ended, idle)
     }
 
     /// Everything that changed since the last commit.

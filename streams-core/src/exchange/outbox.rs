@@ -14,6 +14,7 @@ pub struct Outbox<K, T> {
     exchange: usize,
     bins: Vec<Shipped<K, T>>,
     watermark_ms: i64,
+    idle: bool,
     scratch: Vec<u8>,
 }
 
@@ -21,7 +22,7 @@ impl<K, T> Outbox<K, T> {
     pub(crate) fn new(exchange: usize, n_machines: usize) -> Self {
         let mut bins = Vec::new();
         bins.resize_with(n_machines, Vec::new);
-        Self { exchange, bins, watermark_ms: UNTIMED, scratch: Vec::new() }
+        Self { exchange, bins, watermark_ms: UNTIMED, idle: false, scratch: Vec::new() }
     }
 }
 
@@ -50,13 +51,16 @@ impl<K: Key, T: Shuffled, C: Context> Push<Rec<K, T>, C> for Outbox<K, T> {
                 reach.exchanges.insert(self.exchange);
             }
             System::Drain(effects) => {
+                let Self { watermark_ms, idle, .. } = *self;
                 let parcels = self.bins.iter_mut().map(|bin| {
                     let records = std::mem::take(bin);
                     bin.reserve(records.len());
-                    Parcel { len: records.len(), records: Box::new(records), watermark_ms: self.watermark_ms }
+                    Parcel { len: records.len(), records: Box::new(records), watermark_ms, idle }
                 });
                 effects.set_parcels(self.exchange, parcels.collect());
             }
+            System::Idle => self.idle = true,
+            System::Active => self.idle = false,
             // The stage behind hears the others through its own entry, in order with its own input.
             _ => {}
         }

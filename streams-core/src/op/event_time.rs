@@ -1,4 +1,5 @@
-//! `event_time`: says when a record happened, and makes the watermark from it.
+//! `event_time`: says when a record happened, and makes the watermark from it; `store_time`: that it happened when
+//! the broker stored it.
 
 use std::marker::PhantomData;
 
@@ -28,7 +29,11 @@ pub struct EventTime<F, B> {
 
 impl<F, B: TimeBound> EventTime<F, B> {
     pub(crate) fn new(f: F, bound: B, renewed: bool) -> Self {
-        let id = OperatorId::new("event_time");
+        Self::named("event_time", f, bound, renewed)
+    }
+
+    pub(crate) fn named(id: &'static str, f: F, bound: B, renewed: bool) -> Self {
+        let id = OperatorId::new(id);
         let (bound, ahead) = bound.lengths();
         let (bound_ms, ahead_ms) = (as_ms(bound), as_ms(ahead));
         Self {
@@ -55,12 +60,48 @@ impl<F, B: TimeBound> EventTime<F, B> {
     }
 }
 
-impl<K, T, F: Fn(&T) -> i64, B: TimeBound> Operator<Rec<K, T>> for EventTime<F, B> {
+/// Where the time of a record comes from.
+pub trait ReadTime<T> {
+    /// Its time in ms; none, and why, where it has none.
+    ///
+    /// # Errors
+    /// Why the record has no time, for a person to read; it becomes a reject.
+    fn read(&self, value: &T, cx: &Cx) -> Result<i64, &'static str>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, F: Fn(&T) -> i64> ReadTime<T> for F {
+    #[inline(always)]
+    fn read(&self, value: &T, _cx: &Cx) -> Result<i64, &'static str> {
+        Ok(self(value))
+    }
+}
+
+/// `store_time`: when the broker stored the record.
+#[derive(Debug, Clone, Copy)]
+pub struct Stored;
+
+impl<T> ReadTime<T> for Stored {
+    #[inline(always)]
+    fn read(&self, _value: &T, cx: &Cx) -> Result<i64, &'static str> {
+        match cx.stored_ms {
+            UNTIMED => Err(
+                "no broker stored it, so it has no store time; read it from a topic, or give it a time with `.event_time(..)`",
+            ),
+            stored_ms => Ok(stored_ms),
+        }
+    }
+}
+
+impl<K, T, F: ReadTime<T>, B: TimeBound> Operator<Rec<K, T>> for EventTime<F, B> {
     type Out = Rec<K, T>;
 
     #[inline(always)]
     fn push<C: Context, N: Push<Self::Out, C>>(&mut self, record: Rec<K, T>, next: &mut N, cx: &mut C) {
-        let ts = (self.f)(&record.val);
+        let ts = match self.f.read(&record.val, cx.base()) {
+            Ok(ts) => ts,
+            Err(why) => return cx.base().reject(self.id.name(), why.to_owned(), None),
+        };
         if B::AHEAD
             && let Some(error) = self.refuse(ts, cx.base())
         {

@@ -14,7 +14,7 @@ use crate::context::{Context, Cx};
 use crate::effects::Origin;
 use crate::error::CodecError;
 use crate::inspect::Find;
-use crate::join::{Pairing, Side};
+use crate::join::{At, Pairing, Side};
 use crate::key::{Key, Shuffled};
 use crate::push::{Operator, Push, System};
 use crate::record::Rec;
@@ -155,7 +155,7 @@ impl<K: Key, A: Shuffled, B: Shuffled, P> IntervalJoin<K, A, B, P> {
     }
 }
 
-impl<K: Key, A: Shuffled, B: Shuffled, P: Pairing<A, B>> IntervalJoin<K, A, B, P> {
+impl<K: Key, A: Shuffled, B: Shuffled, P: Pairing<K, (), A, B>> IntervalJoin<K, A, B, P> {
     /// Whether records of this side give a row when they stay alone.
     fn keeps(side: u8) -> bool {
         if side == LEFT { P::KEEPS_LEFT } else { P::KEEPS_RIGHT }
@@ -179,15 +179,21 @@ impl<K: Key, A: Shuffled, B: Shuffled, P: Pairing<A, B>> IntervalJoin<K, A, B, P
         at.saturating_add(if side == LEFT { self.after_ms } else { self.before_ms })
     }
 
-    fn take<C: Context, N>(&mut self, record: Rec<K, Side<A, B>>, next: &mut N, cx: &mut C)
+    /// Pairs and keeps a record, or gives back one that is late.
+    pub(super) fn take<C: Context, N>(
+        &mut self,
+        record: Rec<K, Side<A, B>>,
+        next: &mut N,
+        cx: &mut C,
+    ) -> Option<Rec<K, Side<A, B>>>
     where
         N: Push<Rec<K, P::Out>, C>,
     {
-        let Rec { ts, key, val } = record;
-        if ts < self.watermark_ms {
+        if record.ts < self.watermark_ms {
             self.late += 1;
-            return;
+            return Some(record);
         }
+        let Rec { ts, key, val } = record;
         let (before, after) = (self.before_ms, self.after_ms);
         let number = self.arrived;
         self.arrived += 1;
@@ -195,12 +201,13 @@ impl<K: Key, A: Shuffled, B: Shuffled, P: Pairing<A, B>> IntervalJoin<K, A, B, P
         let pairing = &self.pairing;
         let rows = self.keys.get_mut(&key).expect("the key was put there by the line above");
         rows.touched = true;
+        let place = At { key: &key, span: () };
         let mut give = |at: i64, val| next.push(Rec { ts: ts.max(at), key: key.clone(), val }, cx);
         let side = match val {
             Side::Left(left) => {
                 let span = (ts.saturating_sub(before), ts.saturating_add(after));
                 let paired = meet(&mut rows.right, span, P::KEEPS_RIGHT, |at, right| {
-                    give(at, pairing.both(&left, right));
+                    give(at, pairing.both(place, &left, right));
                 });
                 let kept = Kept(paired && P::KEEPS_LEFT, left);
                 rows.left.insert((ts, number), Slot { kept, changed: true, saved: false });
@@ -209,7 +216,7 @@ impl<K: Key, A: Shuffled, B: Shuffled, P: Pairing<A, B>> IntervalJoin<K, A, B, P
             Side::Right(right) => {
                 let span = (ts.saturating_sub(after), ts.saturating_add(before));
                 let paired = meet(&mut rows.left, span, P::KEEPS_LEFT, |at, left| {
-                    give(at, pairing.both(left, &right));
+                    give(at, pairing.both(place, left, &right));
                 });
                 let kept = Kept(paired && P::KEEPS_RIGHT, right);
                 rows.right.insert((ts, number), Slot { kept, changed: true, saved: false });
@@ -220,6 +227,7 @@ impl<K: Key, A: Shuffled, B: Shuffled, P: Pairing<A, B>> IntervalJoin<K, A, B, P
         let at_ms = self.due_ms(place);
         self.next_due_ms = self.next_due_ms.min(at_ms);
         self.due.insert(Due { at_ms, key, place });
+        None
     }
 
     /// Makes sure that the key is there with all of its rows.
@@ -314,9 +322,10 @@ impl<K: Key, A: Shuffled, B: Shuffled, P: Pairing<A, B>> IntervalJoin<K, A, B, P
             let Some(due) = self.due.pop_first() else { break };
             let Some(rows) = self.keys.get_mut(&due.key) else { continue };
             let Place(side, number, at) = due.place;
+            let place = At { key: &due.key, span: () };
             let (row, saved) = match side {
-                LEFT => leave(&mut rows.left, (at, number), |left| self.pairing.left(left)),
-                _ => leave(&mut rows.right, (at, number), |right| self.pairing.right(right)),
+                LEFT => leave(&mut rows.left, (at, number), |left| self.pairing.left(place, left)),
+                _ => leave(&mut rows.right, (at, number), |right| self.pairing.right(place, right)),
             };
             if rows.left.is_empty() && rows.right.is_empty() {
                 self.keys.remove(&due.key);
@@ -381,7 +390,15 @@ impl<K: Key, A: Shuffled, B: Shuffled, P: Pairing<A, B>> IntervalJoin<K, A, B, P
             System::Inspect(inquiry) => {
                 inquiry.ask_with(self.id, Find::Under(ROWS), &place::<K>, &record::<K, A, B>);
             }
-            System::Page(_) | System::Observe(_) | System::Absent | System::Reach(_) => {}
+            System::Page(_)
+            | System::Observe(_)
+            | System::Tables(_)
+            | System::Refresh
+            | System::Clock
+            | System::Idle
+            | System::Active
+            | System::Absent
+            | System::Reach(_) => {}
         }
     }
 
@@ -432,7 +449,7 @@ fn save_line<K: Key, V: Shuffled>(
 
 impl<K: Key, A: Shuffled, B: Shuffled, P> Operator<Rec<K, Side<A, B>>> for IntervalJoin<K, A, B, P>
 where
-    P: Pairing<A, B>,
+    P: Pairing<K, (), A, B>,
 {
     type Out = Rec<K, P::Out>;
 
@@ -443,7 +460,7 @@ where
         next: &mut N,
         cx: &mut C,
     ) {
-        self.take(record, next, cx);
+        drop(self.take(record, next, cx));
     }
 
     #[inline(always)]

@@ -1,4 +1,6 @@
-//! An aggregate with two ends: results and late records.
+//! An aggregate or a join with two ends: results and late records.
+
+mod joins;
 
 use std::marker::PhantomData;
 
@@ -29,7 +31,7 @@ impl<R, C: Context> Push<R, C> for Nowhere {
     fn system(&mut self, _message: &mut System<'_>, _cx: &mut C) {}
 }
 
-/// An aggregate whose late records are a stream of their own; waits for both tails.
+/// An aggregate or a join whose late records are a stream of their own; waits for both tails.
 #[derive(Debug)]
 pub struct ClosedLate<O, X, H> {
     pub(crate) operators: O,

@@ -8,7 +8,7 @@ use crate::aggregate::type_name;
 use crate::codec;
 use crate::context::{Context, Cx};
 use crate::inspect::{Find, Place};
-use crate::join::{Pairing, Side};
+use crate::join::{At, Pairing, Side};
 use crate::key::{Key, Shuffled};
 use crate::push::{Operator, Push, System};
 use crate::record::Rec;
@@ -154,7 +154,7 @@ impl<K: Key, B: Shuffled, P> TableJoin<K, B, P> {
 
 impl<K: Key, A, B: Shuffled, P> Operator<Rec<K, Side<A, Option<B>>>> for TableJoin<K, B, P>
 where
-    P: Pairing<A, B>,
+    P: Pairing<K, (), A, B>,
 {
     type Out = Rec<K, P::Out>;
 
@@ -170,9 +170,10 @@ where
             Side::Right(change) => self.change(key, change, ts),
             Side::Left(left) => {
                 self.look_up(&key, cx.base());
+                let at = At { key: &key, span: () };
                 let row = match self.row(&key) {
-                    Some(row) => Some(self.pairing.both(&left, row)),
-                    None => self.pairing.left(&left),
+                    Some(row) => Some(self.pairing.both(at, &left, row)),
+                    None => self.pairing.left(at, &left),
                 };
                 if let Some(val) = row {
                     next.push(Rec { ts, key, val }, cx);

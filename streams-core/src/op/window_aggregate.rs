@@ -345,7 +345,14 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
             }
             System::Drain(effects) => effects.late += std::mem::take(&mut self.late),
             System::Inspect(inquiry) => inquiry.ask::<K, A::State>(self.id, Find::Anywhere, &in_pane),
-            System::Observe(_) | System::Absent | System::Reach(_) => {}
+            System::Observe(_)
+            | System::Tables(_)
+            | System::Refresh
+            | System::Clock
+            | System::Idle
+            | System::Active
+            | System::Absent
+            | System::Reach(_) => {}
         }
     }
 

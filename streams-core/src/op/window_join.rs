@@ -16,12 +16,12 @@ use crate::context::{Context, Cx};
 use crate::effects::Origin;
 use crate::error::CodecError;
 use crate::inspect::Find;
-use crate::join::{Pairing, Side};
+use crate::join::{At, Pairing, Side};
 use crate::key::{Key, Shuffled};
 use crate::push::{Operator, Push, System};
 use crate::record::Rec;
 use crate::state::{OperatorId, Page, Saver};
-use crate::time::UNTIMED;
+use crate::time::{Fired, UNTIMED, Window};
 
 mod show;
 
@@ -106,11 +106,12 @@ impl<K: Key, A: Shuffled, B: Shuffled, P> WindowJoin<K, A, B, P> {
         format!("{} joining {left} and {right} by {key}", self.spans)
     }
 
-    fn take(&mut self, record: Rec<K, Side<A, B>>) {
+    /// Keeps a record, or gives back one that is late.
+    pub(super) fn take(&mut self, record: Rec<K, Side<A, B>>) -> Option<Rec<K, Side<A, B>>> {
         let start = self.spans.pane(record.ts);
         if self.spans.last_end(start) <= i128::from(self.watermark_ms) {
             self.late += 1;
-            return;
+            return Some(record);
         }
         let pane = self.panes.entry(start).or_insert_with(|| {
             let fires = self.spans.next_end(start, i128::from(self.watermark_ms));
@@ -124,13 +125,14 @@ impl<K: Key, A: Shuffled, B: Shuffled, P> WindowJoin<K, A, B, P> {
             Side::Right(right) => sides.right.push((self.arrived, right)),
         }
         self.arrived += 1;
+        None
     }
 
     /// Fires every window that ends at or before `until`.
     #[inline(never)]
     fn fire<C: Context, N>(&mut self, until: i128, next: &mut N, cx: &mut C)
     where
-        P: Pairing<A, B>,
+        P: Pairing<K, Window, A, B>,
         N: Push<Rec<K, P::Out>, C>,
     {
         self.read_until(until, cx.base());
@@ -163,10 +165,11 @@ impl<K: Key, A: Shuffled, B: Shuffled, P> WindowJoin<K, A, B, P> {
     /// Gives out the rows of the window that ends at `end`.
     fn emit<C: Context, N>(&self, end: i128, next: &mut N, cx: &mut C)
     where
-        P: Pairing<A, B>,
+        P: Pairing<K, Window, A, B>,
         N: Push<Rec<K, P::Out>, C>,
     {
         let ts = clamp(end - 1);
+        let span = Window { start: clamp(end - self.spans.size()), end: clamp(end), fired: Fired::Final };
         let panes = self.panes.iter().take_while(|(start, _)| i128::from(**start) < end);
         let mut parts: Vec<(&K, &Sides<A, B>)> = panes.flat_map(|(_, pane)| &pane.rows).collect();
         // Where the parts of one key come from several panes, numbers put their records in order.
@@ -184,15 +187,16 @@ impl<K: Key, A: Shuffled, B: Shuffled, P> WindowJoin<K, A, B, P> {
                 rights.sort_unstable_by_key(|(number, _)| *number);
             }
             let Some((key, _)) = parts.first() else { continue };
+            let at = At { key: *key, span };
             let mut give = |val| next.push(Rec { ts, key: K::clone(key), val }, cx);
             if rights.is_empty() {
-                lefts.iter().filter_map(|(_, left)| self.pairing.left(left)).for_each(&mut give);
+                lefts.iter().filter_map(|(_, left)| self.pairing.left(at, left)).for_each(&mut give);
             }
             if lefts.is_empty() {
-                rights.iter().filter_map(|(_, right)| self.pairing.right(right)).for_each(&mut give);
+                rights.iter().filter_map(|(_, right)| self.pairing.right(at, right)).for_each(&mut give);
             }
             for (_, left) in &lefts {
-                rights.iter().map(|(_, right)| self.pairing.both(left, right)).for_each(&mut give);
+                rights.iter().map(|(_, right)| self.pairing.both(at, left, right)).for_each(&mut give);
             }
         }
     }
@@ -246,7 +250,7 @@ impl<K: Key, A: Shuffled, B: Shuffled, P> WindowJoin<K, A, B, P> {
     #[inline(never)]
     fn hear<C: Context, N>(&mut self, message: &mut System<'_>, next: &mut N, cx: &mut C)
     where
-        P: Pairing<A, B>,
+        P: Pairing<K, Window, A, B>,
         N: Push<Rec<K, P::Out>, C>,
     {
         match message {
@@ -272,7 +276,14 @@ impl<K: Key, A: Shuffled, B: Shuffled, P> WindowJoin<K, A, B, P> {
             System::Inspect(inquiry) => {
                 inquiry.ask_with(self.id, Find::Anywhere, &place::<K>, &record::<A, B>);
             }
-            System::Observe(_) | System::Absent | System::Reach(_) => {}
+            System::Observe(_)
+            | System::Tables(_)
+            | System::Refresh
+            | System::Clock
+            | System::Idle
+            | System::Active
+            | System::Absent
+            | System::Reach(_) => {}
         }
     }
 
@@ -356,7 +367,7 @@ fn insert<V>(rows: &mut Vec<(u64, V)>, number: u64, value: V) {
 
 impl<K: Key, A: Shuffled, B: Shuffled, P> Operator<Rec<K, Side<A, B>>> for WindowJoin<K, A, B, P>
 where
-    P: Pairing<A, B>,
+    P: Pairing<K, Window, A, B>,
 {
     type Out = Rec<K, P::Out>;
 
@@ -367,7 +378,7 @@ where
         _next: &mut N,
         _cx: &mut C,
     ) {
-        self.take(record);
+        drop(self.take(record));
     }
 
     #[inline(always)]

@@ -229,3 +229,68 @@ impl Reader {
         any
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::frame::Mark;
+    use super::*;
+
+    const UPSTREAM: Stage = Stage(0);
+
+    fn incarnation() -> Incarnation {
+        Incarnation(7)
+    }
+
+    fn frame(queue: u16, first: u64, items: Vec<Item>, mark: Option<(u64, i64)>) -> Frame {
+        Frame {
+            incarnation: incarnation(),
+            sender: Split { stage: UPSTREAM, queue },
+            siblings: BTreeSet::from([0, 1]),
+            first,
+            items,
+            mark: mark.map(|(as_of, watermark_ms)| Mark { as_of, watermark_ms }),
+        }
+    }
+
+    /// The watermarks that each frame brings.
+    #[track_caller]
+    fn check(frames: &[(Frame, &[i64])]) {
+        let mut reader = Reader::new(incarnation(), vec![UPSTREAM], ReaderState::default());
+        for (number, (frame, expected)) in frames.iter().enumerate() {
+            let mut accepted = Vec::new();
+            reader.read(frame, &mut accepted).expect("nothing is missing");
+            let marks = accepted.iter().filter_map(|step| match step {
+                Accepted::Watermark(at_ms) => Some(*at_ms),
+                _ => None,
+            });
+            assert_eq!(marks.collect::<Vec<_>>(), *expected, "frame {number}");
+            // What a snapshot keeps is all there is.
+            reader = Reader::new(incarnation(), vec![UPSTREAM], reader.state());
+        }
+    }
+
+    #[test]
+    fn event_time_is_the_smallest_of_all_that_were_announced() {
+        check(&[
+            // The other queue has been announced and not been heard of.
+            (frame(0, 1, vec![], Some((0, 50))), &[]),
+            (frame(1, 1, vec![], Some((0, 30))), &[30]),
+            (frame(1, 1, vec![], Some((0, 70))), &[50]),
+            // It never falls.
+            (frame(0, 1, vec![], Some((0, 40))), &[]),
+        ]);
+    }
+
+    #[test]
+    fn an_idle_queue_holds_nothing_back_until_it_is_active() {
+        check(&[
+            (frame(0, 1, vec![], Some((0, 50))), &[]),
+            (frame(1, 1, vec![], Some((0, 30))), &[30]),
+            (frame(1, 1, vec![Item::Idle], None), &[50]),
+            (frame(0, 1, vec![], Some((0, 60))), &[60]),
+            (frame(1, 2, vec![Item::Active], None), &[]),
+            (frame(0, 1, vec![], Some((0, 80))), &[]),
+            (frame(1, 3, vec![Item::End], None), &[80]),
+        ]);
+    }
+}

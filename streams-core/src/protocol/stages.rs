@@ -12,6 +12,10 @@ pub struct StagePlan {
     pub upstream: Vec<Stage>,
     /// What it sends to.
     pub topics: Vec<Topic>,
+    /// Whether what it sends depends on what time it is, so that it is held (rule 8).
+    pub clock: bool,
+    /// Whether it depends on rows of tables beside the job, so that it is held too.
+    pub tables: bool,
 }
 
 /// The stages of a job, by number. `machine` makes machines of the job in the sharded layout.
@@ -39,6 +43,8 @@ pub fn stages<E>(mut machine: impl FnMut() -> Result<Box<dyn Machine>, E>) -> Re
         StagePlan {
             upstream: (0..n_entries).filter(sends_here).map(number).collect(),
             topics: exchanges.chain(outputs).collect(),
+            clock: reach.clock,
+            tables: reach.tables,
         }
     };
     Ok(reaches.iter().enumerate().map(plan).collect())

@@ -76,6 +76,10 @@ pub struct Role {
     pub fingerprint: u64,
     /// A source that has had nothing for this long says that it is idle; `None`: never.
     pub idle_after_ms: Option<u64>,
+    /// Whether what it sends depends on what time it is.
+    pub clock: bool,
+    /// Whether it depends on rows of tables beside the job.
+    pub tables: bool,
     /// How long to wait before the end of a target queue tells what is there (rule 20).
     pub settle_ms: u64,
     /// Where the split's rows are.
@@ -139,6 +143,8 @@ pub struct Worker {
     /// Only where a bug is planted: event time of the poll so far.
     postponed_ms: Option<i64>,
     quiet_since_ms: Option<u64>,
+    /// What time it was said to be since the last commit, and where.
+    readings: Vec<(u64, i64)>,
     /// Results that the next commit writes.
     results: Vec<Committed>,
     result_bytes: usize,
@@ -188,6 +194,12 @@ impl Worker {
         // commit that fixes them: an owner that was fenced may see a record where this one saw none (rule 8).
         let may_be_idle = role.upstream.is_empty() && role.idle_after_ms.is_some();
         role.held |= may_be_idle && !planted(Bug::IdleNotHeld);
+        // Nor does what time it is.
+        role.held |= role.clock && !planted(Bug::ClockNotHeld);
+        // Nor does what a table has.
+        role.held |= role.tables;
+        // Where time goes on without records nobody is quiet.
+        role.idle_after_ms = role.idle_after_ms.filter(|_| !role.clock);
         actions.push(Action::Raise { fingerprint: role.fingerprint });
         let reader = Reader::new(role.incarnation, role.upstream.clone(), ReaderState::default());
         Self {
@@ -209,6 +221,7 @@ impl Worker {
             now_ms: 0,
             postponed_ms: None,
             quiet_since_ms: None,
+            readings: Vec::new(),
             results: Vec::new(),
             result_bytes: 0,
             uncommitted: 0,
@@ -388,7 +401,7 @@ impl Worker {
     /// Whether a commit would change more than its own number.
     #[must_use]
     pub fn has_news(&self) -> bool {
-        self.offset != self.committed_offset || self.waiting() > 0
+        self.offset != self.committed_offset || self.waiting() > 0 || !self.readings.is_empty()
     }
 
     /// Whether rows are still being read in the background.

@@ -98,9 +98,9 @@ fn forgets(node: &Node) -> bool {
     }
 }
 
-/// Whether the operator gives a result with each record, of what came before it.
+/// Whether the operator gives a result with each record, of what came before it; or a time that depends on when.
 fn is_of_order(node: &Node) -> bool {
-    matches!(node.kind, "running" | "join_table" | "left_join_table")
+    matches!(node.kind, "running" | "join_table" | "left_join_table" | "processing_time")
 }
 
 fn build<J: Job, L: Layout>(layout: L, ports: Json, settings: Settings) -> Built {

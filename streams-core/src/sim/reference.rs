@@ -1,7 +1,7 @@
 //! What a split must do: a fresh machine and a reader run over the content of its queue, message by message,
 //! without senders, checkpoints, crashes or owners.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -142,6 +142,8 @@ pub(crate) struct Reference {
     stuck: Option<Option<u32>>,
     /// Records that are rejected.
     rejected: BTreeSet<(u64, u32)>,
+    /// What time its machine is still to be told that it is, and at which offset.
+    readings: VecDeque<(u64, i64)>,
     effects: Effects,
 }
 
@@ -171,6 +173,7 @@ impl Reference {
             running: None,
             stuck: None,
             rejected: BTreeSet::new(),
+            readings: VecDeque::new(),
             effects: Effects::default(),
         }
     }
@@ -201,11 +204,33 @@ impl Reference {
         self.states.get(&(offset, idle, ended))
     }
 
+    /// A commit has fixed what time it was said to be since the one before.
+    pub(crate) fn read_clock(&mut self, readings: &[(u64, i64)]) {
+        self.readings.extend(readings);
+    }
+
     /// Goes on to `offset`.
     pub(crate) fn advance_to(&mut self, queue: &Queue, offset: u64) {
         while self.offset < offset.min(queue.end()) && !self.is_stuck() {
+            self.tell_time();
             self.advance(queue);
         }
+        if self.tell_time() {
+            bug::without(|| self.record());
+        }
+    }
+
+    /// Tells the machine what time it was in front of the next message; whether there was anything to tell.
+    fn tell_time(&mut self) -> bool {
+        let mut told = false;
+        while let Some((_, now_ms)) = self.readings.pop_front_if(|(at, _)| *at <= self.offset) {
+            bug::without(|| {
+                self.machine.clock(self.entry(), now_ms);
+                self.gather();
+            });
+            told = true;
+        }
+        told
     }
 
     /// Goes on until `target` has `n` items and a watermark of at least `at_ms` behind them, or the queue ends.

@@ -277,7 +277,7 @@ impl<'a> World<'a> {
         self.strays.push((0, 0));
         let mut role = self.role(split, original && source);
         // As a worker does.
-        role.held |= source && role.idle_after_ms.is_some();
+        role.held |= source && role.idle_after_ms.is_some() || role.clock || role.tables;
         let (blueprint, n_queues) = (self.blueprint.clone(), self.plan.shape.shuffle_queues.clone());
         let machine = move || blueprint.machine(split.stage, &n_queues);
         self.references.push(Reference::new(role, Box::new(machine)));
@@ -313,6 +313,8 @@ impl<'a> World<'a> {
             siblings: (0..self.n_queues(split.stage) as u16).collect(),
             fingerprint: 1,
             idle_after_ms: stage.upstream.is_empty().then_some(self.plan.shape.idle_after_ms).flatten(),
+            clock: stage.clock,
+            tables: stage.tables,
             settle_ms: 2_000,
             rows_in: if self.plan.shape.copied { RowsIn::RemoteAndCopy } else { RowsIn::Remote },
             most_waiting: self.plan.shape.most_waiting,

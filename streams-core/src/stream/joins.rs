@@ -2,13 +2,14 @@
 
 use std::marker::PhantomData;
 
-use super::{Keyed, Pure, Stream};
+use super::{Keyed, Pure, Stream, restart};
 use crate::chain::{Closed, Id, Then};
 use crate::join::{
-    Change, Full, Inner, JoinBound, Joinable, LeftOuter, RightOuter, SameKey, SameTime, Side, TagLeft,
-    TagRight, Timed,
+    Change, Full, Inner, JoinBound, Joinable, LeftOuter, Placed, RightOuter, SameKey, SameTime, Side,
+    TagLeft, TagRight, Timed,
 };
 use crate::layout::Queue;
+use crate::op::late::ClosedLate;
 use crate::op::running::Retention;
 use crate::op::table_join::TableJoin;
 use crate::record::Rec;
@@ -51,7 +52,7 @@ fn told<A: Joinable<M>, B: Joinable<N>, K, K2: SameKey<K>, M, N, J>(joined: J) -
 }
 
 macro_rules! join {
-    ($(#[$doc:meta])* $name:ident, $kind:ident, $left:ty, $right:ty) => {
+    ($(#[$doc:meta])* $name:ident, $placed:ident, $kind:ident, $left:ty, $right:ty) => {
         $(#[$doc])*
         pub fn $name<A, B, R, K, K2, Tm, Tm2, Oa, Ha, Ob, Hb, S, F, M, N>(
             id: &'static str,
@@ -72,24 +73,46 @@ macro_rules! join {
         {
             told::<A, B, K, K2, M, N, _>(meet(left, right, bound.join(id, $kind(row))))
         }
+
+        $(#[$doc])*
+        /// The row asks for its key and its window.
+        pub fn $placed<A, B, R, K, K2, Tm, Tm2, Oa, Ha, Ob, Hb, S, F, M, N>(
+            id: &'static str,
+            left: Stream<A, K, Tm, NoWindow, Oa, Ha>,
+            right: Stream<B, K2, Tm2, NoWindow, Ob, Hb>,
+            bound: S,
+            row: F,
+        ) -> Told<A, B, K, K2, M, N, Joined<A, B, R, K, Tm, Oa, Ha, Ob, Hb, S::Join<K, A, B, $kind<Placed<F>>>>>
+        where
+            K: Keyed,
+            K2: SameKey<K>,
+            Tm: Timed,
+            Tm2: Timed,
+            A: Joinable<M>,
+            B: Joinable<N>,
+            S: JoinBound,
+            F: Fn(&K, S::Span, $left, $right) -> R + Pure,
+        {
+            told::<A, B, K, K2, M, N, _>(meet(left, right, bound.join(id, $kind(Placed(row)))))
+        }
     };
 }
 
 join!(
     /// The pairs.
-    join, Inner, &A, &B
+    join, join_at, Inner, &A, &B
 );
 join!(
     /// The pairs and left records that stay alone.
-    left_join, LeftOuter, &A, Option<&B>
+    left_join, left_join_at, LeftOuter, &A, Option<&B>
 );
 join!(
     /// The pairs and right records that stay alone.
-    right_join, RightOuter, Option<&A>, &B
+    right_join, right_join_at, RightOuter, Option<&A>, &B
 );
 join!(
     /// The pairs and all records that stay alone.
-    full_join, Full, Option<&A>, Option<&B>
+    full_join, full_join_at, Full, Option<&A>, Option<&B>
 );
 
 /// The right side of a table join, which must be changes of a table.
@@ -100,6 +123,21 @@ where
     B: Change,
 {
     <B as Change>::proven(changes)
+}
+
+/// The end of a joined stream, its rows, and the late records of both sides.
+pub type Parted<A, B, R, K, Tm, X> = (
+    ClosedLate<Id, X, Rec<K, Side<A, B>>>,
+    Stream<R, K, Tm, NoWindow, Id, Rec<K, R>>,
+    Stream<Side<A, B>, K, Tm, NoWindow, Id, Rec<K, Side<A, B>>>,
+);
+
+/// The join as the end of its stream, whose late records are a stream of their own.
+pub fn join_late<A, B, R, K, Tm, X>(
+    stream: Stream<R, K, Tm, NoWindow, Then<Id, X>, Rec<K, Side<A, B>>>,
+) -> Parted<A, B, R, K, Tm, X> {
+    let Then(operators, join) = stream.operators;
+    (ClosedLate { operators, aggregate: join, _head: PhantomData }, restart(), restart())
 }
 
 /// Each left record with the row of its key in a table.
@@ -149,7 +187,7 @@ impl<A, K, Tm> Stream<A, K, Tm> {
     /// The pairs of a record of this stream and one of `right` that have the same key and belong together in
     /// time: `tumbling` and `hopping` pair what lies in one window, when the window closes; `within(before,
     /// after)` pairs a record at `t` with those of `right` in `[t - before, t + after]`, ends included, as soon as
-    /// both are there.
+    /// both are there. The closure may say `key()` and, in windows, `window_start()` and `window_end()`.
     ///
     /// **Shape** `Stream<A, K>`, `Stream<B, K>` -> `Stream<R, K>`.
     /// **State** the records of both sides until their time is over: the end of the last window, or the last

@@ -4,7 +4,7 @@ use streams_core::testing::Harness;
 
 use crate::Step::{End, L, R};
 use crate::check;
-use crate::jobs::{full_near, left_near, near, right_near};
+use crate::jobs::{full_near, left_near, near, placed_near, right_near};
 
 #[test]
 fn both_ends_are_inside() {
@@ -63,4 +63,19 @@ fn who_stays_alone_comes_when_event_time_has_passed() {
     check(|| Harness::new(left_near), &script(["14:l4r5", "21:l7-", "28:l8-"]), 0);
     check(|| Harness::new(right_near), &script(["13:-r2 14:l4r5", "", "35:-r6"]), 0);
     check(|| Harness::new(near), &script(["14:l4r5", "", ""]), 0);
+}
+
+#[test]
+fn a_row_may_name_its_key() {
+    check(
+        || Harness::new(placed_near),
+        &[
+            (L(7, 1, 6), ""),
+            (R(7, 2, 8), "8:7=l1r2"),
+            (L(8, 3, 6), ""),
+            (L(9, 4, 20), ""),
+            (End, "9:8=l3- 23:9=l4-"),
+        ],
+        0,
+    );
 }

@@ -113,3 +113,47 @@ pub(crate) fn three(
         .named("pairs")
         .join(again, within(size, millis(0)), |l, r| format!("{mark}{}", show(Some(l), Some(r))))
 }
+
+/// Rows of a join in windows, and what came too late for them.
+#[stream_job]
+pub(crate) fn late_of_windows(left: Stream<Item>, right: Stream<Item>) -> (Stream<String>, Stream<String>) {
+    let left = left.event_time(|i| i.at, out_of_order(millis(0))).key_by(|i| i.key);
+    let right = right.event_time(|i| i.at, out_of_order(millis(0))).key_by(|i| i.key);
+    let pairs = left.left_join(right, tumbling(millis(10)), |l, r| show(Some(l), r));
+    let late = pairs.late().map(of_side);
+    (pairs, late)
+}
+
+/// The same of a join of what is near, in one stream.
+#[stream_job]
+pub(crate) fn late_of_near(left: Stream<Item>, right: Stream<Item>) -> Stream<String> {
+    let left = left.event_time(|i| i.at, out_of_order(millis(0))).key_by(|i| i.key);
+    let right = right.event_time(|i| i.at, out_of_order(millis(0))).key_by(|i| i.key);
+    let pairs = left.join(right, within(millis(5), millis(3)), |l, r| show(Some(l), Some(r))).named("pairs");
+    pairs.late().map(of_side).union(pairs)
+}
+
+fn of_side(late: Side<Item, Item>) -> String {
+    match late {
+        Side::Left(item) => format!("late {}", show(Some(&item), None)),
+        Side::Right(item) => format!("late {}", show(None, Some(&item))),
+    }
+}
+
+/// Rows that say where they belong, in windows that overlap.
+#[stream_job]
+pub(crate) fn placed(left: Stream<Item>, right: Stream<Item>) -> Stream<String> {
+    let left = left.event_time(|i| i.at, out_of_order(millis(0))).key_by(|i| i.key);
+    let right = right.event_time(|i| i.at, out_of_order(millis(0))).key_by(|i| i.key);
+    left.full_join(right, hopping(millis(10), millis(5)), |l, r| {
+        format!("{}@{}..{}={}", key(), window_start(), window_end(), show(l, r))
+    })
+}
+
+/// The same of what is near: it has a key and no window.
+#[stream_job]
+pub(crate) fn placed_near(left: Stream<Item>, right: Stream<Item>) -> Stream<String> {
+    let left = left.event_time(|i| i.at, out_of_order(millis(0))).key_by(|i| i.key);
+    let right = right.event_time(|i| i.at, out_of_order(millis(0))).key_by(|i| i.key);
+    left.left_join(right, within(millis(5), millis(3)), |l, r| format!("{}={}", key(), show(Some(l), r)))
+}

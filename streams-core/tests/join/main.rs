@@ -4,6 +4,7 @@
 
 mod intervals;
 mod jobs;
+mod late;
 mod shapes;
 mod tables;
 mod windows;

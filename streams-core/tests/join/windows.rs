@@ -4,7 +4,7 @@ use streams_core::testing::Harness;
 
 use crate::Step::{End, L, R};
 use crate::check;
-use crate::jobs::{full_10, inner_10, left_10, overlapping, right_10};
+use crate::jobs::{full_10, inner_10, left_10, overlapping, placed, right_10};
 
 #[test]
 fn pairs_come_when_the_window_closes() {
@@ -59,6 +59,20 @@ fn an_overlap_pairs_in_each_window() {
             (L(1, 3, 11), "9:l1-"),
             (R(1, 4, 7), ""),
             (End, "14:l1r2 14:l1r4 14:l3r2 14:l3r4 19:l3r2"),
+        ],
+        0,
+    );
+}
+
+#[test]
+fn a_row_may_name_its_key_and_window() {
+    check(
+        || Harness::new(placed),
+        &[
+            (L(7, 1, 6), ""),
+            (R(7, 2, 12), ""),
+            (L(7, 3, 11), "9:7@0..10=l1-"),
+            (End, "14:7@5..15=l1r2 14:7@5..15=l3r2 19:7@10..20=l3r2"),
         ],
         0,
     );

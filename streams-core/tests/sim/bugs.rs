@@ -3,7 +3,9 @@
 use streams_core::plan::Job;
 use streams_core::sim::{Bug, Sim, Violation, sim};
 
-use crate::jobs::{ahead, bounded, few_flows, late, panics, so_far, traffic, two_shuffles, union_of_two};
+use crate::jobs::{
+    ahead, arrivals, bounded, few_flows, late, panics, so_far, traffic, two_shuffles, union_of_two,
+};
 
 /// How many runs may pass before a bug is found.
 const MOST: u64 = 500;
@@ -18,13 +20,14 @@ fn each_planted_bug_is_found() {
     println!("{:>3} {:<22} {:>5} {:<14} found by", "no.", "bug", "seeds", "job");
     for bug in Bug::ALL {
         // The job whose shape the bug needs, and the first that finds it.
-        let searches: [(&str, &dyn Fn(u64) -> Option<(u64, Violation)>); 7] = [
+        let searches: [(&str, &dyn Fn(u64) -> Option<(u64, Violation)>); 8] = [
             ("traffic", &|most| search(sim(traffic), bug, most)),
             ("two_shuffles", &|most| search(sim(two_shuffles), bug, most)),
             ("union_of_two", &|most| search(sim(union_of_two), bug, most)),
             ("late", &|most| search(sim(late), bug, most)),
             ("bounded", &|most| search(sim(bounded).records_of("flows", ahead), bug, most)),
             ("so_far", &|most| search(sim(so_far), bug, most)),
+            ("arrivals", &|most| search(sim(arrivals), bug, most)),
             ("panics", &|most| search(sim(panics).records_of("flows", few_flows), bug, most)),
         ];
         let mut best: Option<(u64, &str, Violation)> = None;

@@ -161,6 +161,19 @@ pub(crate) fn join_with_totals(flows: Stream<Flow>) -> Stream<Both> {
     timed.key_by(|f| f.host.clone()).join(totals, within(secs(0), secs(2)), |l, r| both(Some(l), Some(r)))
 }
 
+/// Two sources whose records come too late for each other, which is an output.
+#[stream_job]
+pub(crate) fn late_of_a_join(left: Stream<Flow>, right: Stream<Flow>) -> (Stream<Both>, Stream<String>) {
+    let left = left.event_time(|f| f.at, out_of_order(millis(200))).key_by(|f| f.host.clone());
+    let right = right.event_time(|f| f.at, out_of_order(millis(300))).key_by(|f| f.host.clone());
+    let pairs = left.full_join(right, within(secs(1), secs(1)), both);
+    let late = pairs.late().map(|side| match side {
+        Side::Left(flow) => format!("l {} {}", flow.host, flow.at),
+        Side::Right(flow) => format!("r {} {}", flow.host, flow.at),
+    });
+    (pairs, late)
+}
+
 /// Two sources, of which one is a table.
 #[stream_job]
 pub(crate) fn join_with_a_table(flows: Stream<Flow>, limits: Stream<Flow>) -> Stream<Both> {
@@ -244,4 +257,41 @@ pub(crate) fn counted(flows: Stream<Flow>) -> Stream<Total> {
         .key_by(|f| f.host.clone())
         .window(count_window(3, ttl(secs(2))))
         .aggregate(Total { host: key(), from: max(|f| f.at), total: sum(|f| f.out_flow), count: count() })
+}
+
+/// Windows of the time at which records come in, and sessions of it.
+#[stream_job]
+pub(crate) fn arrivals(flows: Stream<Flow>) -> (Stream<Total>, Stream<Flow>) {
+    let totals = flows
+        .processing_time()
+        .filter(|f| f.out_flow > 0)
+        .key_by(|f| f.host.clone())
+        .window(session(millis(400)).early(millis(100)))
+        .aggregate(Total {
+            host: key(),
+            from: window_start(),
+            total: sum(|f| f.out_flow),
+            count: count() * 3 + fired() as u64,
+        });
+    let late = totals.late();
+    (totals, late)
+}
+
+/// Two sources, of which one is in processing time.
+#[stream_job]
+pub(crate) fn arrivals_and_flows(left: Stream<Flow>, right: Stream<Flow>) -> Stream<Total> {
+    let left = left.processing_time();
+    let right = right.store_time(out_of_order(secs(1)));
+    left.union(right).key_by(|f| f.host.clone()).window(tumbling(secs(2))).aggregate(Total {
+        host: key(),
+        from: window_start(),
+        total: sum(|f| f.out_flow),
+        count: count(),
+    })
+}
+
+/// What comes in, with the time at which it did: no shuffle.
+#[stream_job]
+pub(crate) fn stamped(flows: Stream<Flow>) -> Stream<Flow> {
+    flows.processing_time().filter(|f| f.out_flow > 0)
 }

@@ -2,7 +2,7 @@
 
 use streams_core::sim::sim;
 
-use crate::jobs::{join_in_windows, join_near, join_with_a_table, join_with_totals};
+use crate::jobs::{join_in_windows, join_near, join_with_a_table, join_with_totals, late_of_a_join};
 use crate::{seeds, show};
 
 #[test]
@@ -23,4 +23,10 @@ fn with_totals_of_itself() {
 #[test]
 fn with_a_table() {
     show("join_with_a_table", &sim(join_with_a_table).seeds(seeds()).run());
+}
+
+#[test]
+fn late_records_are_an_output() {
+    // Which records are late depends on when each side ends, and so on the order of events.
+    show("late_of_a_join", &sim(late_of_a_join).often_idle().seeds(seeds()).run());
 }

@@ -11,9 +11,11 @@ use streams_core::sim::{Report, sim};
 use crate::jobs::{late, stateless, traffic, two_shuffles, union_of_two};
 
 mod bugs;
+mod idle;
 mod impure;
 mod jobs;
 mod joins;
+mod processing;
 mod same;
 mod shapes;
 mod tiny;

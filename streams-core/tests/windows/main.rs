@@ -1,7 +1,9 @@
 //! Windows by hand: small inputs whose results a person can check.
 
 mod global;
+mod idle;
 mod offset;
+mod processing;
 mod sessions;
 mod updates;
 

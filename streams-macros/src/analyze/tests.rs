@@ -169,3 +169,21 @@ fn a_stream_joins_itself() {
         "#]],
     );
 }
+
+/// What is kept by key must see all records of a key.
+#[test]
+fn a_key_keeps_its_shuffle_in_front_of_what_is_kept_by_key() {
+    check(
+        "fn job(a: Stream<A>, b: Stream<B>) -> Stream<C> {
+            let once = a.key_by(|f| f.h).distinct_within(secs(9));
+            once.join(b.key_by(|f| f.h), w(), |a, b| c(a, b))
+        }",
+        expect![[r#"
+            segment 0 level 1: Port(0) to Border(1)
+            segment 1 level 1: Inner to Union { union: 1, input: 0 }
+            segment 2 level 1: Port(1) to Union { union: 1, input: 1 }
+            segment 3 level 0: Union(1) to Border(4)
+            segment 4 level 0: Inner to Port(0)
+        "#]],
+    );
+}

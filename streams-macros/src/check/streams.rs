@@ -135,7 +135,7 @@ fn after(node: &Node, before: Facts) -> Facts {
         (_, Form::Window) => Facts { windowed: true, ..before },
         (_, Form::Aggregate | Form::Late) => Facts { windowed: false, ..before },
         _ if node.op.name == "running" => Facts { windowed: true, ..before },
-        _ if node.op.name == "event_time" => Facts { timed: true, ..before },
+        _ if node.op.gives_time() => Facts { timed: true, ..before },
         _ => before,
     }
 }

@@ -203,12 +203,19 @@ impl Emit<'_> {
                 (TokenStream::new(), quote_spanned!(span=> #plan.join_bound(#bound)?))
             }
         };
-        let ends = self.plan.ends.iter().map(|segment| self.wires.closed(*segment));
-        let crossing = self.plan.ends.last().map(|segment| self.wires.crossing(*segment));
-        let word = &node.word;
+        let ends = self.plan.ends.iter().take(3).map(|segment| self.wires.closed(*segment));
+        let crossing = self.plan.ends.get(2).map(|segment| self.wires.crossing(*segment));
+        let late = join.late.zip(self.plan.ends.get(3)).map(|(late, segment)| {
+            let (closed, late) = (self.wires.closed(*segment), self.job.names.stream(late, span));
+            quote_spanned!(span=> let (#closed, #stream, #late) = #private::join_late(#stream);)
+        });
+        let word = match join.is_placed {
+            true => Ident::new(&format!("{}_at", node.word), span),
+            false => node.word.clone(),
+        };
         let call = quote_spanned!(span=> #private::#word(#id, #left, #right, #bound, #row));
         let call = self.owning(&join.captures, call);
-        quote_spanned!(span=> #constant let (#(#ends,)* #crossing, #stream) = #call;)
+        quote_spanned!(span=> #constant let (#(#ends,)* #crossing, #stream) = #call; #late)
     }
 
     fn aggregate(&self, aggregate: &Aggregate) -> TokenStream {

@@ -5,6 +5,7 @@ mod errors;
 mod jobs;
 mod joins;
 mod keyed;
+mod times;
 mod windows;
 
 use expect_test::{Expect, expect};
@@ -59,7 +60,12 @@ fn check(body: &str, expected: Expect) {
 
 #[test]
 fn every_row_has_a_snapshot() {
-    let tests = [include_str!("tests.rs"), include_str!("tests/joins.rs"), include_str!("tests/keyed.rs")];
+    let tests = [
+        include_str!("tests.rs"),
+        include_str!("tests/joins.rs"),
+        include_str!("tests/keyed.rs"),
+        include_str!("tests/times.rs"),
+    ];
     for op in ops::OPS {
         assert!(
             tests.iter().any(|text| text.contains(&format!("\nfn {}() {{\n", op.name))),

@@ -2,7 +2,7 @@
 //!
 //! Everything that is not an accumulator, the key or the window stays an ordinary expression.
 
-use proc_macro2::{Ident, Span};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote_spanned;
 use syn::Expr;
 use syn::visit_mut::{self, VisitMut};
@@ -99,17 +99,7 @@ impl Lift<'_> {
             self.calls.push((word.clone(), call.clone(), accumulator.arguments));
             return Some(syn::parse_quote_spanned!(span=> #slot));
         }
-        let (key, win) = (self.names.key(span), self.names.win(span));
-        let replaced = match name.as_str() {
-            symbol::KEY => {
-                let private = self.names.private(span);
-                quote_spanned!(span=> #private::cloned(#key))
-            }
-            symbol::WINDOW_START => quote_spanned!(span=> #win.start),
-            symbol::WINDOW_END => quote_spanned!(span=> #win.end),
-            symbol::FIRED => quote_spanned!(span=> #win.fired),
-            _ => return None,
-        };
+        let replaced = place(self.names, word)?;
         if !call.args.is_empty() {
             self.wrong_arity(word, call, 0, &format!("{name}()"));
         }
@@ -136,10 +126,26 @@ impl Lift<'_> {
     }
 }
 
+/// What stands in a row instead of the words for its key and its window.
+pub(super) fn place(names: Names, word: &Ident) -> Option<TokenStream> {
+    let span = word.span();
+    let (key, win) = (names.key(span), names.win(span));
+    Some(match word.to_string().as_str() {
+        symbol::KEY => {
+            let private = names.private(span);
+            quote_spanned!(span=> #private::cloned(#key))
+        }
+        symbol::WINDOW_START => quote_spanned!(span=> #win.start),
+        symbol::WINDOW_END => quote_spanned!(span=> #win.end),
+        symbol::FIRED => quote_spanned!(span=> #win.fired),
+        _ => return None,
+    })
+}
+
 /// The word of a call that may be ours: a bare name, or one that comes from our crates.
 ///
 /// `std::cmp::max(a, b)` and `u64::max(a, b)` are the user's own.
-fn word(call: &syn::ExprCall) -> Option<Ident> {
+pub(super) fn word(call: &syn::ExprCall) -> Option<Ident> {
     let Expr::Path(path) = &*call.func else { return None };
     let first = path.path.segments.first()?.ident.to_string();
     let is_bare = path.path.leading_colon.is_none() && path.path.segments.len() == 1;

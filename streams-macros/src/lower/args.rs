@@ -8,6 +8,7 @@ use syn::{Expr, Token};
 
 use super::{Lower, Name};
 use crate::ir::{Args, Join};
+use crate::ops::Op;
 use crate::{ast, scope};
 
 impl Lower<'_> {
@@ -41,16 +42,17 @@ impl Lower<'_> {
     }
 
     /// A join without its right side; `None` where an argument is missing.
-    pub(super) fn join(&self, call: &ast::Call) -> Option<Join> {
+    pub(super) fn join(&self, op: &Op, call: &ast::Call) -> Option<Join> {
         let [_, bound, row] = call.args.as_slice() else { return None };
         let (mut bound, mut row) = (bound.clone(), row.clone());
         let constant = self.const_window(&bound);
+        let is_placed = self.place_row(&mut row, &bound, op.joins_table());
         let mut captures = Vec::new();
         for expr in [&mut bound, &mut row] {
             self.refuse_streams(expr);
             merge(&mut captures, self.own_captures(expr));
         }
-        Some(Join { bound, constant, row, captures })
+        Some(Join { bound, constant, row, is_placed, captures, late: None })
     }
 }
 

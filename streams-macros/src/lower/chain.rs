@@ -121,7 +121,7 @@ impl Lower<'_> {
             }
             Form::Late if has_arity => self.late(input, link),
             Form::Union if has_arity => self.merged(op, input, link, call, Call::Streams, text),
-            Form::Join if has_arity => match self.join(call) {
+            Form::Join if has_arity => match self.join(op, call) {
                 Some(join) => self.merged(op, input, link, call, Call::Join(Box::new(join)), text),
                 None => input,
             },
@@ -265,6 +265,7 @@ impl Lower<'_> {
         let op = ops::find(&link.word.to_string()).unwrap_or(&ops::UNKNOWN);
         let late = match self.nodes.get(input).map(|node| &node.call) {
             Some(Call::Aggregate(aggregate)) if is_rows => aggregate.late,
+            Some(Call::Join(join)) if !self.joins_table(input) => join.late,
             _ if op.input == Input::Rows => {
                 self.ctxt.error_at(link.word.span(), NO_LATECOMERS);
                 let parens = syn::token::Paren(link.word.span());
@@ -277,10 +278,16 @@ impl Lower<'_> {
             return late;
         }
         let late = self.push_op(op, link, input, Call::Streams, String::new());
-        if let Some(Call::Aggregate(aggregate)) = self.nodes.get_mut(input).map(|node| &mut node.call) {
-            aggregate.late = Some(late);
+        match self.nodes.get_mut(input).map(|node| &mut node.call) {
+            Some(Call::Aggregate(aggregate)) => aggregate.late = Some(late),
+            Some(Call::Join(join)) => join.late = Some(late),
+            _ => {}
         }
         late
+    }
+
+    fn joins_table(&self, node: NodeId) -> bool {
+        self.nodes.get(node).is_some_and(|node| node.op.joins_table())
     }
 
     /// An operator whose first argument is a stream.
@@ -325,7 +332,7 @@ impl Lower<'_> {
     }
 }
 
-const NO_LATECOMERS: &str = "only a windowed aggregate has late records; write `let totals = ..aggregate(..);` and then `totals.late()`";
+const NO_LATECOMERS: &str = "only a windowed aggregate and a join of two streams have late records; write `let totals = ..aggregate(..);` and then `totals.late()`";
 
 fn unknown(word: &str) -> String {
     match ops::meant(word) {

@@ -152,7 +152,7 @@ fn unknown_operators() {
     check(
         &with_body("flows.frobnicate()"),
         expect![[r#"
-            frobnicate <- unknown operator `frobnicate`; the operators are `event_time`, `filter`, `map`, `filter_map`, `flat_map`, `try_map`, `inspect`, `key_by`, `distinct_within`, `window`, `running`, `aggregate`, `late`, `union`, `join`, `left_join`, `right_join`, `full_join`, `join_table`, `left_join_table`, `named`
+            frobnicate <- unknown operator `frobnicate`; the operators are `event_time`, `processing_time`, `store_time`, `filter`, `map`, `filter_map`, `flat_map`, `try_map`, `inspect`, `key_by`, `distinct_within`, `window`, `running`, `aggregate`, `late`, `union`, `join`, `left_join`, `right_join`, `full_join`, `join_table`, `left_join_table`, `lookup`, `left_lookup`, `named`
         "#]],
     );
 }
@@ -249,20 +249,20 @@ fn late_needs_a_windowed_aggregate() {
     check(
         &with_body("flows.late()"),
         expect![[r#"
-        late <- only a windowed aggregate has late records; write `let totals = ..aggregate(..);` and then `totals.late()`
-    "#]],
+            late <- only a windowed aggregate and a join of two streams have late records; write `let totals = ..aggregate(..);` and then `totals.late()`
+        "#]],
     );
     check(
         &with_body("flows.key_by(|f| f.h).running(forever()).aggregate(count()).late()"),
         expect![[r#"
-        late <- only a windowed aggregate has late records; write `let totals = ..aggregate(..);` and then `totals.late()`
-    "#]],
+            late <- only a windowed aggregate and a join of two streams have late records; write `let totals = ..aggregate(..);` and then `totals.late()`
+        "#]],
     );
     check(
         &with_body("flows.key_by(|f| f.h).window(w()).aggregate(count()).map(|n| n).late()"),
         expect![[r#"
-        late <- only a windowed aggregate has late records; write `let totals = ..aggregate(..);` and then `totals.late()`
-    "#]],
+            late <- only a windowed aggregate and a join of two streams have late records; write `let totals = ..aggregate(..);` and then `totals.late()`
+        "#]],
     );
 }
 

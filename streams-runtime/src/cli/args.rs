@@ -20,15 +20,17 @@ pub(crate) enum Verb {
 }
 
 /// Flags of `run` that every job has, with the form of their value.
-pub(crate) const RUN_FLAGS: [(&str, &str); 15] = [
+pub(crate) const RUN_FLAGS: [(&str, &str); 17] = [
     ("from", "[PORT=]URL"),
     ("to", "[PORT=]URL"),
     ("state", "DIR"),
     ("store", "redb|rocksdb"),
+    ("memory", "SIZE"),
     ("workers", "N"),
     ("checkpoint-interval", "DURATION"),
     ("dead-letter", "file:PATH"),
     ("on-bad", "dead-letter|skip|stop"),
+    ("idle-after", "[PORT=]DURATION"),
     ("report", "FILE"),
     ("namesrv", "HOST:PORT[,HOST:PORT]"),
     ("group", "NAME"),
@@ -58,6 +60,7 @@ pub(crate) struct Words {
     pub(crate) operands: Vec<String>,
     pub(crate) from: Vec<String>,
     pub(crate) to: Vec<String>,
+    pub(crate) idle_after: Vec<String>,
     /// Every other flag, by name.
     pub(crate) flags: BTreeMap<String, String>,
 }
@@ -173,6 +176,7 @@ fn value(
     match name {
         "from" => found.from.push(text),
         "to" => found.to.push(text),
+        "idle-after" => found.idle_after.push(text),
         _ => {
             if let Some(before) = found.flags.insert(name.to_owned(), text) {
                 problems.push(format!("--{name} is given twice (first `{before}`); give it once"));

@@ -44,6 +44,11 @@ pub(crate) fn run(
     let from = inputs(topology, words, around, cluster.is_some(), problems);
     let to = outputs(topology, words, cluster.is_some(), problems);
     let settings = settings(topology, words, around, Needed::WithoutDefault, problems);
+    for (flag, text) in crate::tables::addresses(topology, &settings) {
+        if let Err(why) = crate::tables::Address::parse(text) {
+            problems.push(format!("--{flag}: {why}"));
+        }
+    }
     let state = words.flags.get("state").map(PathBuf::from);
     let store = store(words, state.is_some(), problems);
     let interval = words
@@ -67,19 +72,23 @@ pub(crate) fn run(
                 .to_owned(),
         );
     }
+    let idle_after = super::idle::after(topology, words, &from, problems);
     let config = RunConfig {
         from,
         to,
         settings,
         state,
         store,
+        memory: super::memory::bytes(words, problems),
         workers: workers(words, problems),
         checkpoint_interval,
         dead_letter,
         on_bad,
+        idle_after,
         report: report(words, problems),
         cluster,
     };
+    super::memory::check(&config, problems);
     super::cluster::check(topology, &config, problems);
     config
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use streams_core::lookup::TABLE;
 use streams_core::topology::{Node, Topology};
 
 use super::{flag, variable};
@@ -109,6 +110,13 @@ fn settings(out: &mut String, topology: &Topology) {
         let _ = write!(text, "[environment:\u{a0}{}]", variable(topology.job, spec.name));
         entry(out, &format!("--{} {}", flag(spec.name), spec.placeholder), &text);
     }
+    if topology.settings.iter().any(|spec| spec.placeholder == TABLE) {
+        entry(
+            out,
+            "  TABLE",
+            "rows that are looked up by key: file:PATH (CSV with a header line, JSON), http://HOST/PATH, mysql://USER@HOST/DATABASE?table=NAME; ?refresh=30s (#refresh=30s behind HTTP) to read them again; one by one with {key} in the address of HTTP, &by=COLUMN in that of MySQL",
+        );
+    }
     line(out, "");
 }
 
@@ -131,11 +139,21 @@ fn options(out: &mut String) {
         "--dead-letter file:PATH",
         "write bad records there, one JSON object a line, with place and reason",
     );
+    entry(
+        out,
+        "--idle-after [PORT=]DURATION",
+        "an input that has had nothing for so long holds back event time for no other; standard input, pipes and queues of topics, of which results then leave with the next commit",
+    );
     entry(out, "--report FILE", "write the counters of the run there as JSON");
     entry(
         out,
         "--store redb|rocksdb",
         "the store behind --state: one file, or a database for state larger than memory; which of them a program has is chosen when it is built [default: redb]",
+    );
+    entry(
+        out,
+        "--memory SIZE",
+        "with --store rocksdb and one worker: about so much of the state is in memory, 64MB for example; the rest is read from the store when it is needed [default: all of it is in memory]",
     );
     entry(out, "-h, --help", "this text");
     entry(out, "-V, --version", "the version");

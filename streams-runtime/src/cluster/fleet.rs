@@ -171,6 +171,8 @@ pub(super) struct Fleet {
     cluster: ClusterConfig,
     checkpoint_interval: Duration,
     with_state: bool,
+    /// By input port: after how much silence a queue holds event time back no longer.
+    idle_after: Vec<Option<Duration>>,
     fingerprint: u64,
     /// By output port; only those that are printed.
     printers: Vec<Option<Writer>>,
@@ -221,6 +223,7 @@ impl Fleet {
             panics: panics::Panics::default(),
             checkpoint_interval: config.checkpoint_interval,
             with_state: config.state.is_some(),
+            idle_after: config.idle_after.clone(),
             job,
             stages,
             row,
@@ -384,7 +387,9 @@ impl Fleet {
             in_commit,
             siblings: queues.map(Queues::numbers).unwrap_or_default(),
             fingerprint: self.fingerprint,
-            idle_after_ms: None,
+            clock: plan.is_some_and(|plan| plan.clock),
+            tables: plan.is_some_and(|plan| plan.tables),
+            idle_after_ms: self.idle_after.get(stage).copied().flatten().map(whole_ms),
             settle_ms: SETTLE_MS,
             rows_in: self.remote.rows_in(),
             most_waiting: MOST_WAITING,
@@ -424,6 +429,10 @@ impl Fleet {
         }
         Ok(actions)
     }
+}
+
+fn whole_ms(length: Duration) -> u64 {
+    u64::try_from(length.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// From one period on: what is due at the start has been done then.

@@ -4,7 +4,9 @@ use streams_core::batch::{Batch, RawBatch, Taken};
 use streams_core::effects::{Effects, Reject};
 use streams_core::machine::Machine;
 
-use super::{End, guard, lines_of};
+use super::spill::Spill;
+use super::{End, failed, guard, lines_of};
+use crate::clock::Clock;
 use crate::deadletter::{Bad, OnBad};
 use crate::error::Error;
 use crate::job::JobHandle;
@@ -19,6 +21,11 @@ pub(crate) struct Single<'a> {
     pub(crate) session: &'a mut Session,
     pub(crate) machine: Box<dyn Machine>,
     pub(crate) undo: Option<Undo>,
+    /// Where the state may be larger than memory.
+    pub(crate) spill: Option<Spill>,
+    pub(crate) clock: Clock,
+    /// What time it was when the last batch came in.
+    pub(crate) read_ms: Option<i64>,
 }
 
 impl std::fmt::Debug for Single<'_> {
@@ -38,10 +45,17 @@ impl Single<'_> {
             match self.session.inputs.next()? {
                 Next::Chunk(port, chunk) => self.chunk(port, chunk, &mut effects)?,
                 Next::End(port) => self.end(port, &mut effects)?,
-                Next::Idle => self.session.idle()?,
+                Next::Quiet(port) => self.rest(port, &mut effects)?,
+                Next::Awake(port) => self.machine.active(port),
+                Next::Idle => {
+                    self.tick(&mut effects)?;
+                    self.session.idle()?;
+                }
                 Next::Done => break End::Input,
             }
-            if self.session.is_checkpoint_due()? {
+            if self.spill.as_ref().is_some_and(Spill::is_due) {
+                self.give_up()?;
+            } else if self.session.is_checkpoint_due()? {
                 self.checkpoint()?;
             }
             let machine = &mut self.machine;
@@ -62,17 +76,34 @@ impl Single<'_> {
         self.session.checkpoint(delta)
     }
 
+    /// Commits what the machine has, and goes on with one that reads it when it is needed.
+    fn give_up(&mut self) -> Result<(), Error> {
+        self.checkpoint()?;
+        // Order: what is not durable yet is in no store, so it must stay in memory.
+        self.session.wait()?;
+        let (ended, idle) = (self.session.ended_ports(), self.session.inputs.idle_ports());
+        if let Some(spill) = &mut self.spill {
+            self.machine = self.job.machine_over(spill.again(), &machine_prefix(0), &ended, &idle)?;
+        }
+        Ok(())
+    }
+
     fn chunk(&mut self, port: usize, chunk: Chunk, effects: &mut Effects) -> Result<(), Error> {
         let stop_on_reject = self.session.on_bad == OnBad::Stop;
         if let Some(undo) = &mut self.undo {
             undo.mark(self.machine.as_mut())?;
         }
+        self.read_ms = self.clock.read();
+        self.machine.refresh();
         let taken = self.feed(port, &chunk.batch, stop_on_reject, effects)?;
         if let Taken::Until(index) = taken {
             return Err(self.stop(port, &chunk.batch, index, effects)?);
         }
         self.session.settle(effects, Some((port, &chunk.batch)))?;
         self.session.took(port, chunk.end, chunk.batch.records.len());
+        if let Some(spill) = &mut self.spill {
+            spill.took(chunk.batch.bytes.len());
+        }
         self.session.turn = self.session.inputs.turn;
         self.session.inputs.recycle(port, chunk.batch);
         Ok(())
@@ -87,12 +118,73 @@ impl Single<'_> {
     ) -> Result<Taken, Error> {
         let input = self.session.inputs.ports.get(port);
         let place = || lines_of(&input.map(crate::source::Input::shown).unwrap_or_default(), batch);
-        let machine = &mut self.machine;
-        guard(&place, || {
+        let (machine, read_ms) = (&mut self.machine, self.read_ms);
+        let taken = guard(&place, || {
+            if let Some(now_ms) = read_ms {
+                machine.clock(port, now_ms);
+            }
             let taken = machine.feed(port, Batch::Raw { batch, from: 0, stop_on_reject });
             machine.drain(effects);
             taken
-        })
+        })?;
+        failed(machine.as_mut())?;
+        Ok(taken)
+    }
+
+    /// Time goes on while nothing comes in: windows may fire.
+    fn tick(&mut self, effects: &mut Effects) -> Result<(), Error> {
+        let Some(now_ms) = self.clock.tick() else { return Ok(()) };
+        if let Some(undo) = &mut self.undo {
+            undo.mark(self.machine.as_mut())?;
+        }
+        let ports = 0..self.session.fed.len();
+        let machine = &mut self.machine;
+        guard(&|| "windows of processing time".to_owned(), || {
+            ports.for_each(|port| machine.clock(port, now_ms));
+            machine.drain(effects);
+        })?;
+        failed(self.machine.as_mut())?;
+        let idle = self.session.inputs.idle_ports();
+        self.finish(effects, &idle, |session| session.changed = true)
+    }
+
+    /// An input has had nothing for so long that others do not wait for it; windows may fire.
+    fn rest(&mut self, port: usize, effects: &mut Effects) -> Result<(), Error> {
+        if let Some(undo) = &mut self.undo {
+            undo.mark(self.machine.as_mut())?;
+        }
+        let input = self.session.inputs.ports.get(port);
+        let place =
+            || format!("what waited for {}", input.map(crate::source::Input::shown).unwrap_or_default());
+        let machine = &mut self.machine;
+        guard(&place, || {
+            machine.idle(port);
+            machine.drain(effects);
+        })?;
+        failed(self.machine.as_mut())?;
+        let mut idle = self.session.inputs.idle_ports();
+        idle.retain(|idle| *idle != port);
+        self.finish(effects, &idle, |session| session.changed = true)
+    }
+
+    /// Writes what came of no record; or goes back to in front of that, when the inputs in `idle` were idle, where
+    /// something failed and the job is to stop.
+    fn finish(
+        &mut self,
+        effects: &mut Effects,
+        idle: &[usize],
+        settled: impl FnOnce(&mut Session),
+    ) -> Result<(), Error> {
+        let rejected = self.session.on_bad == OnBad::Stop && !effects.rejects.is_empty();
+        if let (true, Some(undo)) = (rejected, &self.undo) {
+            self.machine = undo.restore(self.job, &self.session.ended_ports(), idle)?;
+            let rejects = std::mem::take(&mut effects.rejects);
+            return Err(self.refuse(&rejects, None)?);
+        }
+        self.session.settle(effects, None)?;
+        settled(self.session);
+        self.session.turn = self.session.inputs.turn;
+        Ok(())
     }
 
     fn end(&mut self, port: usize, effects: &mut Effects) -> Result<(), Error> {
@@ -106,17 +198,9 @@ impl Single<'_> {
             machine.end(port);
             machine.drain(effects);
         })?;
-        let rejected = self.session.on_bad == OnBad::Stop && !effects.rejects.is_empty();
-        if let (true, Some(undo)) = (rejected, &self.undo) {
-            // What fails at the end of the input goes back to in front of the end.
-            self.machine = undo.restore(self.job, &self.session.ended_ports())?;
-            let rejects = std::mem::take(&mut effects.rejects);
-            return Err(self.refuse(&rejects, None)?);
-        }
-        self.session.settle(effects, None)?;
-        self.session.ended(port);
-        self.session.turn = self.session.inputs.turn;
-        Ok(())
+        failed(self.machine.as_mut())?;
+        let idle = self.session.inputs.idle_ports();
+        self.finish(effects, &idle, |session| session.ended(port))
     }
 
     /// Commits everything in front of the bad record with this index; the result is the error to end with.
@@ -130,7 +214,8 @@ impl Single<'_> {
         let rejects = std::mem::take(&mut effects.rejects);
         if let Some(undo) = &self.undo {
             // An operator may have acted on the record before another one refused it.
-            self.machine = undo.restore(self.job, &self.session.ended_ports())?;
+            let idle = self.session.inputs.idle_ports();
+            self.machine = undo.restore(self.job, &self.session.ended_ports(), &idle)?;
             *effects = Effects::default();
             let mut before = batch.clone();
             before.records.truncate(index);

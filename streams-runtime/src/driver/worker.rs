@@ -6,7 +6,6 @@
 //! workers, never on how threads are scheduled. With several inputs the order of the senders turns by one from
 //! round to round, so that every worker reads every input and a union's event time moves in each of them.
 
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
 use streams_core::batch::{Batch, Taken};
@@ -14,27 +13,24 @@ use streams_core::effects::{Effects, Gauges, Parcel};
 use streams_core::machine::Machine;
 use streams_core::store::Delta;
 
-use super::guard;
+use super::round::{Rest, Share};
+use super::{failed, guard};
 use crate::error::Error;
 use crate::job::{JobHandle, dry};
-use crate::source::Chunk;
 use crate::undo::{Undo, changes};
-
-/// One batch of a round.
-#[derive(Debug, Clone)]
-pub(crate) struct Share {
-    pub(crate) port: usize,
-    pub(crate) chunk: Arc<Chunk>,
-    /// What it is called when the job's code panics in it.
-    pub(crate) place: String,
-}
 
 /// What a worker is told to do.
 #[derive(Debug)]
 pub(crate) enum Order {
-    /// A round; of the batch only the records in front of the limit, where there is one. Behind it the ports
-    /// in `ends` end. `first` is the worker that has the first batch.
-    Round { share: Option<(Share, Option<usize>)>, ends: Vec<usize>, first: usize },
+    /// A round; of the batch only the records in front of the limit, where there is one. In front of it the ports
+    /// in `rests` turn idle or active, behind it those in `ends` end. `first` is the worker that has the first batch.
+    Round {
+        share: Option<(Share, Option<usize>)>,
+        now_ms: Option<i64>,
+        rests: Vec<Rest>,
+        ends: Vec<usize>,
+        first: usize,
+    },
     /// The round in which everything ends; `ends` are the ports that are still open.
     End { ends: Vec<usize> },
     /// Give what changed since the last commit.
@@ -73,10 +69,15 @@ pub(crate) struct Worker {
     pub(crate) waiting: Vec<Vec<Vec<Parcel>>>,
     /// Ports that have ended.
     pub(crate) ended: Vec<usize>,
+    /// Ports that are idle, and those that were in front of the last round.
+    pub(crate) idle: Vec<usize>,
+    pub(crate) idle_before: Vec<usize>,
 }
 
 /// What is the same for all workers in one round.
 struct Turn<'a> {
+    now_ms: Option<i64>,
+    rests: &'a [Rest],
     ends: &'a [usize],
     /// Everything ends.
     last: bool,
@@ -106,10 +107,13 @@ impl Worker {
     pub(crate) fn run(mut self, orders: &Receiver<Order>, told: &Sender<Told>) {
         for order in orders {
             let result = match order {
-                Order::Round { share, ends, first } => {
-                    self.round(share.as_ref(), &Turn { ends: &ends, last: false, first })
+                Order::Round { share, now_ms, rests, ends, first } => {
+                    let turn = Turn { now_ms, rests: &rests, ends: &ends, last: false, first };
+                    self.round(share.as_ref(), &turn)
                 }
-                Order::End { ends } => self.round(None, &Turn { ends: &ends, last: true, first: 0 }),
+                Order::End { ends } => {
+                    self.round(None, &Turn { now_ms: None, rests: &[], ends: &ends, last: true, first: 0 })
+                }
                 Order::Checkpoint => {
                     let delta = changes(self.machine.as_mut(), self.undo.as_mut(), &self.prefix);
                     delta.map(Told::Changes).map_err(Broken::from)
@@ -129,8 +133,9 @@ impl Worker {
 
     fn undo(&mut self, ended: &[usize]) -> Result<Told, Error> {
         if let Some(undo) = &self.undo {
-            self.machine = undo.restore(&self.job, ended)?;
+            self.machine = undo.restore(&self.job, ended, &self.idle_before)?;
             self.ended = ended.to_vec();
+            self.idle.clone_from(&self.idle_before);
         }
         self.waiting.iter_mut().flatten().for_each(Vec::clear);
         Ok(Told::Undone)
@@ -144,8 +149,24 @@ impl Worker {
         let place =
             share.map_or_else(|| "what other workers read".to_owned(), |(share, _)| share.place.clone());
         let place = || place.clone();
-        let (machine, stop_on_reject) = (&mut self.machine, self.stop_on_reject);
+        self.idle_before.clone_from(&self.idle);
+        self.machine.refresh();
+        let Self { machine, idle, stop_on_reject, .. } = self;
+        let stop_on_reject = *stop_on_reject;
         let taken = guard(&place, || {
+            if let Some(now_ms) = turn.now_ms {
+                (0..machine.n_sources()).for_each(|port| machine.clock(port, now_ms));
+            }
+            turn.rests.iter().for_each(|rest| match *rest {
+                Rest::Idle(port) => {
+                    idle.push(port);
+                    machine.idle(port);
+                }
+                Rest::Active(port) => {
+                    idle.retain(|idle| *idle != port);
+                    machine.active(port);
+                }
+            });
             let taken = match share {
                 Some((share, limit)) => feed(machine.as_mut(), share, *limit, stop_on_reject),
                 None => Taken::All,
@@ -160,6 +181,7 @@ impl Worker {
         for exchange in (0..n_exchanges).rev() {
             self.exchange(exchange, dry.contains(&exchange), turn.first, &mut effects, &place)?;
         }
+        failed(self.machine.as_mut())?;
         let gauges = self.machine.observe();
         Ok(Told::Round { effects, taken, gauges })
     }

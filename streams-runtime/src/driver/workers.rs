@@ -4,6 +4,8 @@
 //! Batches are dealt out in rounds, one to each worker, in the order in which one machine would take them;
 //! results of a round are written in the order of the workers. Workers may be some rounds ahead of the writer.
 
+mod stop;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -14,14 +16,16 @@ use streams_core::effects::{Effects, Gauges};
 use streams_core::machine::Machine;
 use streams_core::store::Delta;
 
-use super::worker::{Order, Share, Told, Worker};
+use super::round::{Rest, Round, Share};
+use super::worker::{Order, Told, Worker};
 use super::{End, lines_of};
-use crate::deadletter::{Bad, OnBad};
+use crate::clock::Clock;
+use crate::deadletter::OnBad;
 use crate::error::Error;
 use crate::job::JobHandle;
 use crate::session::Session;
 use crate::snapshot::machine_prefix;
-use crate::source::{BATCH_RECORDS, Next, Position};
+use crate::source::{BATCH_RECORDS, Next};
 use crate::undo::Undo;
 
 /// Rounds under way at most.
@@ -30,7 +34,7 @@ const ROUNDS_AHEAD: usize = 4;
 /// What the workers were told and have not answered yet.
 #[derive(Debug)]
 enum Flight {
-    Round { shares: Vec<Share>, ends: Vec<usize>, turn: usize, first: usize },
+    Round(Round),
     Checkpoint,
 }
 
@@ -46,6 +50,7 @@ pub(crate) struct Workers<'a> {
     threads: Vec<JoinHandle<()>>,
     flights: VecDeque<Flight>,
     watermark_ms: Option<i64>,
+    clock: Clock,
     /// Records dealt out since the job began, those of earlier runs included.
     dealt: u64,
 }
@@ -78,6 +83,7 @@ impl<'a> Workers<'a> {
             threads: Vec::new(),
             flights: VecDeque::new(),
             watermark_ms: None,
+            clock: Clock::of(job.topology),
             dealt: session_records,
         };
         for (index, (((machine, undo), to), from)) in
@@ -93,6 +99,8 @@ impl<'a> Workers<'a> {
                 from,
                 waiting: Vec::new(),
                 ended: ended.clone(),
+                idle: Vec::new(),
+                idle_before: Vec::new(),
             };
             let (orders, todo) = channel();
             let (answer, told) = channel();
@@ -121,14 +129,13 @@ impl<'a> Workers<'a> {
     fn rounds(&mut self) -> Result<End, Error> {
         let n = self.orders.len();
         let ahead = if self.session.on_bad == OnBad::Stop { 1 } else { ROUNDS_AHEAD };
-        let mut shares: Vec<Share> = Vec::new();
-        let mut ends: Vec<usize> = Vec::new();
+        let mut round = Round::default();
         let mut end = None;
         loop {
             while end.is_none() && self.flights.len() < ahead {
                 if self.session.stop.is_set() {
                     // Batches that were read and not dealt out are read again by the next run.
-                    shares.clear();
+                    round = Round::default();
                     end = Some(End::Signal);
                     break;
                 }
@@ -137,37 +144,53 @@ impl<'a> Workers<'a> {
                     Next::Chunk(port, chunk) => {
                         let shown = self.session.inputs.ports.get(port).map(crate::source::Input::shown);
                         let place = lines_of(&shown.unwrap_or_default(), &chunk.batch);
-                        shares.push(Share { port, chunk: Arc::new(chunk), place });
-                        if shares.len() == n {
+                        round.shares.push(Share { port, chunk: Arc::new(chunk), place });
+                        if round.shares.len() == n {
                             let turn = self.session.inputs.turn;
-                            self.deal(std::mem::take(&mut shares), std::mem::take(&mut ends), turn);
+                            self.deal(Round { turn, ..std::mem::take(&mut round) });
                         }
                     }
                     // Told with the round that is gathering, or with the end of everything.
-                    Next::End(port) => ends.push(port),
+                    Next::End(port) => round.ends.push(port),
+                    // Of what lies in front of it every worker must have its part first.
+                    Next::Quiet(port) => {
+                        self.deal(Round { turn, ..std::mem::take(&mut round) });
+                        self.deal(Round { rests: vec![Rest::Idle(port)], turn, ..Round::default() });
+                    }
+                    Next::Awake(port) => {
+                        self.deal(Round { turn, ..std::mem::take(&mut round) });
+                        round.rests.push(Rest::Active(port));
+                    }
                     Next::Idle => {
                         // Only a live input pauses; its records do not wait for a full round.
                         let live = self.session.inputs.ports.iter().any(|input| input.live && !input.ended);
-                        if live && !shares.is_empty() {
-                            self.deal(std::mem::take(&mut shares), std::mem::take(&mut ends), turn);
+                        if live && !round.shares.is_empty() {
+                            self.deal(Round { turn, ..std::mem::take(&mut round) });
+                        }
+                        let now_ms = self.clock.tick();
+                        if round.is_empty() && now_ms.is_some() {
+                            self.deal(Round { now_ms, turn, ..Round::default() });
                         }
                         self.session.idle()?;
                         break;
                     }
                     Next::Done => {
-                        if !shares.is_empty() {
-                            self.deal(std::mem::take(&mut shares), Vec::new(), turn);
+                        if !round.shares.is_empty() {
+                            let rests = std::mem::take(&mut round.rests);
+                            let shares = std::mem::take(&mut round.shares);
+                            self.deal(Round { shares, rests, turn, ..Round::default() });
                         }
                         end = Some(End::Input);
                     }
                 }
             }
             match self.flights.pop_front() {
-                Some(Flight::Round { shares, ends, turn, first }) => {
-                    self.settle(&shares, first)?;
-                    ends.into_iter().for_each(|port| self.session.ended(port));
-                    self.session.turn = turn;
-                    for Share { port, chunk, .. } in shares {
+                Some(Flight::Round(round)) => {
+                    self.settle(&round)?;
+                    self.session.changed |= !round.rests.is_empty() || round.now_ms.is_some();
+                    round.ends.into_iter().for_each(|port| self.session.ended(port));
+                    self.session.turn = round.turn;
+                    for Share { port, chunk, .. } in round.shares {
                         if let Some(chunk) = Arc::into_inner(chunk) {
                             self.session.inputs.recycle(port, chunk.batch);
                         }
@@ -193,15 +216,22 @@ impl<'a> Workers<'a> {
         }
     }
 
-    fn deal(&mut self, shares: Vec<Share>, ends: Vec<usize>, turn: usize) {
-        let first = self.first();
-        for (index, orders) in self.in_order(first) {
-            // A worker that is gone has left its reason behind; it is found when its answer is collected.
-            let share = shares.get(index).map(|share| (share.clone(), None));
-            let _ = orders.send(Order::Round { share, ends: ends.clone(), first });
+    /// Hands a round out; one in which nothing happens is none.
+    fn deal(&mut self, round: Round) {
+        if round.is_empty() {
+            return;
         }
-        self.dealt += shares.iter().map(|share| share.chunk.batch.records.len() as u64).sum::<u64>();
-        self.flights.push_back(Flight::Round { shares, ends, turn, first });
+        let now_ms = round.now_ms.or_else(|| self.clock.read());
+        let round = Round { first: self.first(), now_ms, ..round };
+        for (index, orders) in self.in_order(round.first) {
+            let share = round.shares.get(index).map(|share| (share.clone(), None));
+            let Round { now_ms, ref rests, ref ends, first, .. } = round;
+            let (rests, ends) = (rests.clone(), ends.clone());
+            // A worker that is gone has left its reason behind; it is found when its answer is collected.
+            let _ = orders.send(Order::Round { share, now_ms, rests, ends, first });
+        }
+        self.dealt += round.shares.iter().map(|share| share.chunk.batch.records.len() as u64).sum::<u64>();
+        self.flights.push_back(Flight::Round(round));
     }
 
     /// The worker that gets the first batch of the next round. With one input it is always the same; with
@@ -265,11 +295,12 @@ impl<'a> Workers<'a> {
         Ok(all)
     }
 
-    fn settle(&mut self, shares: &[Share], first: usize) -> Result<(), Error> {
-        let answers = self.collect_round(first)?;
+    fn settle(&mut self, round: &Round) -> Result<(), Error> {
+        let shares = &round.shares;
+        let answers = self.collect_round(round.first)?;
         let rejected = answers.iter().any(|(effects, _)| !effects.rejects.is_empty());
         if self.session.on_bad == OnBad::Stop && rejected {
-            return Err(self.stop(shares, first, &answers)?);
+            return Err(self.stop(round, &answers)?);
         }
         self.write(answers, shares)?;
         for Share { port, chunk, .. } in shares {
@@ -292,81 +323,11 @@ impl<'a> Workers<'a> {
         let answers = self.collect_round(0)?;
         let rejected = answers.iter().any(|(effects, _)| !effects.rejects.is_empty());
         if self.session.on_bad == OnBad::Stop && rejected {
-            return Err(self.stop(&[], 0, &answers)?);
+            return Err(self.stop(&Round::default(), &answers)?);
         }
         self.write(answers, &[])?;
         ends.into_iter().for_each(|port| self.session.ended(port));
         Ok(())
-    }
-
-    /// Commits everything in front of the first bad record of a round; the result is the error to end with.
-    fn stop(&mut self, shares: &[Share], turned: usize, answers: &Answers) -> Result<Error, Error> {
-        self.undo()?;
-        // The first one in the order of the input; workers behind it may have stopped as well.
-        let first = answers.iter().enumerate().find_map(|(worker, (_, taken))| match taken {
-            Taken::Until(index) => Some((worker, *index)),
-            Taken::All => None,
-        });
-        let source = first.and_then(|(worker, index)| shares.get(worker).map(|share| (worker, index, share)));
-        let effects = answers.iter().map(|(effects, _)| effects);
-        let mut reject = effects.clone().find_map(|effects| effects.rejects.first().cloned());
-        let mut fed = None;
-        if let Some((worker, index, share)) = source {
-            let kept = self.rerun(shares, turned, worker, index)?;
-            if kept.iter().all(|(effects, _)| effects.rejects.is_empty()) {
-                self.write(kept, shares)?;
-                for Share { port, chunk, .. } in shares.iter().take(worker) {
-                    self.session.took(*port, chunk.end, chunk.batch.records.len());
-                }
-                if let Some(record) = share.chunk.batch.records.get(index) {
-                    self.session.took(
-                        share.port,
-                        Position { offset: record.offset, line: record.line },
-                        index,
-                    );
-                    self.session.turn = share.port;
-                }
-                reject = effects.clone().nth(worker).and_then(|effects| effects.rejects.first().cloned());
-                fed = Some((share.port, &share.chunk.batch));
-            } else {
-                // A record in front of it failed behind a shuffle, where nobody knows which one it was: the
-                // whole round stays untaken.
-                reject = kept.iter().find_map(|(effects, _)| effects.rejects.first().cloned());
-                self.undo()?;
-            }
-        }
-        self.order_all(|| Order::Checkpoint);
-        let delta = self.collect_changes()?;
-        self.session.checkpoint(delta)?;
-        self.session.wait()?;
-        let reject = reject.expect("a round is stopped only because of a reject");
-        let fed =
-            fed.and_then(|(port, batch)| self.session.inputs.ports.get(port).map(|input| (input, batch)));
-        let bad = Bad::new(&reject, fed);
-        Ok(self.session.stopped(&bad.place(), &bad.reason(), &bad.shown()))
-    }
-
-    fn undo(&mut self) -> Result<(), Error> {
-        let ended = self.session.ended_ports();
-        self.order_all(|| Order::Undo { ended: ended.clone() });
-        self.collect().map(drop)
-    }
-
-    /// The round again, with what lies in front of the record `index` of the batch number `batch` only.
-    fn rerun(
-        &mut self,
-        shares: &[Share],
-        first: usize,
-        batch: usize,
-        index: usize,
-    ) -> Result<Answers, Error> {
-        for (at, orders) in self.in_order(first) {
-            let share = shares.get(at).filter(|_| at <= batch);
-            let limit = (at == batch).then_some(index);
-            let share = share.map(|share| (share.clone(), limit));
-            let _ = orders.send(Order::Round { share, ends: Vec::new(), first });
-        }
-        self.collect_round(first)
     }
 }
 

@@ -28,6 +28,7 @@
 
 mod address;
 mod commit;
+mod lookup;
 mod rows;
 mod schema;
 mod session;
@@ -49,6 +50,7 @@ use self::trouble::Trouble;
 use super::Failure;
 
 pub use address::{Address, PASSWORD, PASSWORD_FILE, Tls};
+pub use lookup::LookupTable;
 pub use rows::Page;
 pub use schema::statements;
 pub use whole::{Kept, SplitState, Tally};

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::split::{LastLine, Splitter};
-use super::{Input, Position, reader};
+use super::{Input, Position, Quiet, reader};
 use crate::codec::Shapes;
 use crate::error::Error;
 use crate::format::Format;
@@ -161,6 +161,7 @@ pub(crate) fn open(
         ended: seen.is_some_and(|seen| metadata.len() <= seen),
         grown: seen.is_some_and(|seen| metadata.len() > seen),
         live: !regular,
+        quiet: Quiet::new(None),
         reader: ours,
     })
 }

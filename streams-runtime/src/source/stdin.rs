@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::split::Splitter;
-use super::{Input, Position, reader};
+use super::{Input, Position, Quiet, reader};
 use crate::codec::Shapes;
 use crate::format::Format;
 use crate::url::Url;
@@ -38,6 +38,7 @@ pub(crate) fn open(port: &'static str, index: usize, url: &Url, shapes: &Arc<Sha
         ended: false,
         grown: false,
         live: true,
+        quiet: Quiet::new(None),
         reader: ours,
     }
 }

@@ -49,7 +49,8 @@ use std::sync::Arc;
 
 use rocksdb::{ColumnFamily, DB, ReadOptions, WriteBatch, WriteOptions};
 use streams_core::error::StateError;
-use streams_core::store::{Delta, Store, Visit, prefix};
+use streams_core::store::backing::Backing;
+use streams_core::store::{Delta, Reads, Store, Visit, prefix};
 
 use acknowledged::Acknowledged;
 use batch::Batch;
@@ -196,6 +197,30 @@ impl Store for RocksStore {
             batch.row(write).map_err(|error| self.failed("reading", &error))?;
         }
         self.write(batch.finish())
+    }
+
+    fn reads(&self) -> Option<Reads> {
+        let store = self.clone();
+        Some(Box::new(move || Box::new(store.clone())))
+    }
+}
+
+/// What is committed: no other process has the directory, so nobody else owns it.
+impl Backing for RocksStore {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StateError> {
+        self.read(ROWS, key)
+    }
+
+    fn range(&self, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<(), StateError> {
+        let mut options = ReadOptions::default();
+        options.set_iterate_upper_bound(to);
+        let mut rows = self.database().raw_iterator_cf_opt(family(self.database(), ROWS), options);
+        rows.seek(from);
+        while let Some((key, value)) = rows.item() {
+            visit(key, value)?;
+            rows.next();
+        }
+        rows.status().map_err(|error| self.failed("reading", &error))
     }
 }
 

@@ -76,6 +76,67 @@ fn joined(left: Stream<Flow>, right: Stream<Flow>) -> Stream<Total> {
     })
 }
 
+/// Traffic per host, by when it came in.
+#[stream_job]
+fn arrivals(flows: Stream<Flow>) -> Stream<Total> {
+    flows.processing_time().key_by(|f| f.host.clone()).window(tumbling(millis(200))).aggregate(Total {
+        host: key(),
+        from: window_start(),
+        total: sum(|f| f.out_flow),
+        count: count(),
+    })
+}
+
+/// What is known of a host.
+#[record]
+struct Host {
+    host: String,
+    owner: String,
+    rack: Option<u16>,
+}
+
+/// A flow and whose host it is of.
+#[record]
+struct Owned {
+    host: String,
+    owner: String,
+    rack: u16,
+}
+
+/// Flows of known hosts, and of all.
+#[stream_job]
+fn owners(flows: Stream<Flow>, hosts: Table<Host>) -> (Stream<Owned>, Stream<Owned>) {
+    let known = flows.lookup(
+        hosts,
+        |f| f.host.clone(),
+        |h| h.host.clone(),
+        |f, h| Owned { host: f.host.clone(), owner: h.owner.clone(), rack: h.rack.unwrap_or(0) },
+    );
+    let all = flows.key_by(|f| f.host.clone()).left_lookup(
+        hosts,
+        |f| f.host.clone(),
+        |h| h.host.clone(),
+        |f, h| Owned {
+            host: f.host.clone(),
+            owner: h.map_or("nobody".to_owned(), |h| h.owner.clone()),
+            rack: h.and_then(|h| h.rack).unwrap_or(0),
+        },
+    );
+    (known, all)
+}
+
+/// Sessions per host, and the records of a million as they come.
+#[stream_job]
+fn sessions(flows: Stream<Flow>, #[arg(default = "30s")] gap: Duration) -> (Stream<Flow>, Stream<Total>) {
+    let marks = flows.filter(|f| f.out_flow == 1_000_000);
+    let totals = flows
+        .event_time(|f| f.at, out_of_order(secs(5)))
+        .key_by(|f| f.host.clone())
+        .window(session(gap))
+        .aggregate(Total { host: key(), from: window_start(), total: sum(|f| f.out_flow), count: count() });
+    (marks, totals)
+}
+
 /// A state that no checkpoint can keep.
 #[derive(Debug, Clone)]
 struct Unkept;
@@ -177,6 +238,9 @@ fn main() -> ExitCode {
         Ok("fragile") => streams_runtime::main(fragile),
         Ok("pair") => streams_runtime::main(pair),
         Ok("twice") => streams_runtime::main(twice),
+        Ok("sessions") => streams_runtime::main(sessions),
+        Ok("owners") => streams_runtime::main(owners),
+        Ok("arrivals") => streams_runtime::main(arrivals),
         Ok("joined") => streams_runtime::main(joined),
         _ => streams_runtime::main(traffic),
     }

@@ -7,11 +7,16 @@
 
 mod bad_records;
 mod formats;
+mod idle;
 mod inputs;
+mod lookup;
 mod mistakes;
 mod outputs;
+mod processing;
 mod program;
 mod resume;
+#[cfg(feature = "rocksdb")]
+mod spill;
 mod stores;
 mod upkeep;
 mod workers;

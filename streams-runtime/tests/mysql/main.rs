@@ -10,6 +10,7 @@
 
 mod connecting;
 mod faults;
+mod lookup;
 mod opening;
 mod outage;
 mod proxy;

@@ -11,6 +11,7 @@ use streams_core::batch::{Batch, Taken};
 use streams_core::effects::{Address, Effects, Gauges, OutputBatch, Reach};
 use streams_core::error::StateError;
 use streams_core::inspect::Inquiry;
+use streams_core::lookup::Tables;
 use streams_core::machine::Machine;
 use streams_core::protocol::ids::{Incarnation, Split, Stage};
 use streams_core::protocol::worker::{
@@ -44,6 +45,11 @@ fn number(value: &[u8]) -> u64 {
 }
 
 impl Machine for Counting {
+    fn tables(&mut self, _: &Tables) {}
+    fn refresh(&mut self) {}
+    fn clock(&mut self, _: usize, _: i64) {}
+    fn idle(&mut self, _: usize) {}
+    fn active(&mut self, _: usize) {}
     fn n_sources(&self) -> usize {
         1
     }
@@ -157,6 +163,8 @@ impl Owner {
             siblings: BTreeSet::from([0]),
             fingerprint: 7,
             idle_after_ms: None,
+            clock: false,
+            tables: false,
             settle_ms: 0,
             rows_in: RowsIn::Remote,
             most_waiting: 100,
@@ -246,6 +254,7 @@ impl Owner {
                     before: from.checked_sub(1).map(|before| self.queue[before].id),
                     closed: true,
                     fresh: true,
+                    clock_ms: 0,
                 };
                 tell(Event::Polled(poll));
             }

@@ -148,7 +148,15 @@ impl<K: Key, T, A: Aggregates<T>, F> SessionAggregate<K, T, A, F> {
             System::Inspect(inquiry) => {
                 inquiry.ask::<K, Kept<A::State>>(self.id, Find::Under(&[SESSION]), &shown_at);
             }
-            System::End | System::Observe(_) | System::Absent | System::Reach(_) => {}
+            System::End
+            | System::Observe(_)
+            | System::Tables(_)
+            | System::Refresh
+            | System::Clock
+            | System::Idle
+            | System::Active
+            | System::Absent
+            | System::Reach(_) => {}
         }
     }
 

@@ -116,7 +116,10 @@ impl Worker {
             rejected: self.rejected(),
             seen: self.seen.clone(),
             committed_ms: None,
+            #[cfg(feature = "sim")]
+            readings: std::mem::take(&mut self.readings),
         });
+        self.readings.clear();
         // Order: what is written here first is either promoted or discarded at the next start; the other way
         // round the copy would miss a commit (rule 16).
         if self.is_copied() {

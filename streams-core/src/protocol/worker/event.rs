@@ -128,6 +128,8 @@ pub struct Poll<'a> {
     pub closed: bool,
     /// Whether the answer is the master's own and of now.
     pub fresh: bool,
+    /// What time it is, in ms since the Unix epoch: for stages whose results depend on that.
+    pub clock_ms: i64,
 }
 
 /// One message of a queue.

@@ -41,6 +41,10 @@ impl Worker {
     }
 
     pub(super) fn feed_all(&mut self, poll: &Poll<'_>, now_ms: u64) -> Result<(), Stop> {
+        if self.role.tables {
+            self.machine.refresh();
+        }
+        self.read_clock(poll.clock_ms)?;
         for message in poll.messages {
             if self.stands_in_front() {
                 return Ok(());
@@ -64,6 +68,19 @@ impl Worker {
             self.gather()?;
         }
         Ok(())
+    }
+
+    /// Tells a stage that depends on it what time it is. What comes of it leaves with the next commit, which fixes it.
+    fn read_clock(&mut self, now_ms: i64) -> Result<(), Stop> {
+        if !self.role.clock || self.ended {
+            return Ok(());
+        }
+        let reading = (self.offset, now_ms);
+        if self.readings.last() != Some(&reading) {
+            self.readings.push(reading);
+        }
+        self.machine.clock(self.entry(), now_ms);
+        self.gather()
     }
 
     pub(super) fn is_source(&self) -> bool {

@@ -322,7 +322,8 @@ impl World<'_> {
             && let Some(instance) = self.instances.get_mut(slot.instance)
         {
             instance.clock_ms += tick;
-            let poll = Poll { messages, min, max, before, closed, fresh };
+            let clock_ms = i64::try_from(instance.clock_ms).unwrap_or(i64::MAX);
+            let poll = Poll { messages, min, max, before, closed, fresh, clock_ms };
             slot.worker.step(Event::Polled(poll), instance.clock_ms, &mut actions);
         }
         self.enqueue(worker, split, own, &mut actions);

@@ -55,7 +55,9 @@ impl World<'_> {
         let Some(slot) = self.slots.get(&op.worker) else { return true };
         let waits = !slot.worker.is_done();
         let queue = self.log.queue(self.place_of(op.split).place);
-        let looks = waits && (queue.closed || self.plan.shape.idle_after_ms.is_some());
+        let clock = self.blueprint.stages.get(usize::from(slot.worker.split().stage.0));
+        let clock = clock.is_some_and(|stage| stage.clock);
+        let looks = waits && (queue.closed || clock || self.plan.shape.idle_after_ms.is_some());
         queue.end() != offset || slot.worker.is_revoked() || (looks && self.random.below(4) == 0)
     }
 

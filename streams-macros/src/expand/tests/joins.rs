@@ -237,3 +237,93 @@ fn a_side_with_a_shuffle_of_its_own() {
     "#]]
     .assert_eq(&build_text(source));
 }
+
+#[test]
+fn a_row_that_says_where_it_belongs() {
+    let source = "fn job(a: Stream<A>, b: Stream<B>, n: u64) -> Stream<C> {
+        let b = b.event_time(|r| r.at, w()).key_by(|r| r.id);
+        a.event_time(|r| r.at, w()).key_by(|r| r.id).left_join(b, tumbling(secs(1)), |l, r| {
+            Row { at: window_start(), who: format!(\"{}\", key()), n, l, r }
+        })
+    }";
+    expect![[r#"
+        fn build<__L: __p::Layout, __P: __p::Ports>(
+            mut __plan: __p::Plan<__L, __P>,
+        ) -> __p::Built {
+            let n = __plan.setting::<u64>("n")?;
+            let (__q0, a) = __plan.source::<Stream<A>>("a");
+            let (__q1, b) = __plan.source::<Stream<B>>("b");
+            let __s2 = b.event_time(|r| r.at, w()).named("event_time");
+            let __s3 = __s2.key_by(|r| r.id);
+            let __s4 = a.event_time(|r| r.at, w()).named("event_time_2");
+            let __s5 = __s4.key_by(|r| r.id);
+            const __SPEC6: __p::Tumbling = __p::checked_tumbling(tumbling(secs(1)));
+            let (__e0, __e1, __e2, __x2, __s6) = {
+                let n = ::core::clone::Clone::clone(&n);
+                __p::left_join_at(
+                    "left_join",
+                    __s5,
+                    __s3,
+                    __SPEC6,
+                    move |__k, __w, l, r| {
+                        Row {
+                            at: __w.start,
+                            who: format!("{}", __p::cloned(__k)),
+                            n,
+                            l,
+                            r,
+                        }
+                    },
+                )
+            };
+            let mut __m = __plan.machine();
+            let __n3 = __m.sink(__p::outlet::<Stream<C>>("job", 0), __s6);
+            let __n2 = __e2.connect(__m.border(__x2, __n3, __p::Up));
+            let __u1 = __p::Merge::new("left_join.sides", 2, __n2);
+            let __n1 = __e1.connect(__p::Shared(1));
+            __m.source(__q1, __n1);
+            let __n0 = __e0.connect(__p::Shared(0));
+            __m.source(__q0, __n0).finish((__u1, __p::Cx::new()))
+        }
+    "#]]
+    .assert_eq(&build_text(source));
+}
+
+#[test]
+fn latecomers_of_a_join() {
+    let source = "fn job(a: Stream<A>, b: Stream<B>) -> Stream<C> {
+        let b = b.event_time(|r| r.at, w()).key_by(|r| r.id);
+        let pairs = a.event_time(|r| r.at, w()).key_by(|r| r.id).join(b, tumbling(secs(1)), row);
+        pairs.late().map(C::late).union(pairs)
+    }";
+    expect![[r#"
+        fn build<__L: __p::Layout, __P: __p::Ports>(
+            mut __plan: __p::Plan<__L, __P>,
+        ) -> __p::Built {
+            let (__q0, a) = __plan.source::<Stream<A>>("a");
+            let (__q1, b) = __plan.source::<Stream<B>>("b");
+            let __s2 = b.event_time(|r| r.at, w()).named("event_time");
+            let __s3 = __s2.key_by(|r| r.id);
+            let __s4 = a.event_time(|r| r.at, w()).named("event_time_2");
+            let __s5 = __s4.key_by(|r| r.id);
+            const __SPEC6: __p::Tumbling = __p::checked_tumbling(tumbling(secs(1)));
+            let (__e0, __e1, __e2, __x2, __s6) = __p::join("pairs", __s5, __s3, __SPEC6, row);
+            let (__e3, __s6, __s7) = __p::join_late(__s6);
+            let __s8 = __s7.map(C::late);
+            let (__e4, __e5, __s9) = __p::union(__s8, __s6);
+            let mut __m = __plan.machine();
+            let __n6 = __m.sink(__p::outlet::<Stream<C>>("job", 0), __s9);
+            let __u1 = __p::Merge::new("union", 2, __n6);
+            let __n5 = __e5.connect(__p::Shared(1));
+            let __n4 = __e4.connect(__p::Shared(0));
+            let __n3 = __e3.connect_late(__n4, __n5);
+            let __n2 = __e2.connect(__m.border(__x2, __n3, __p::Up));
+            let __u2 = __p::Merge::new("pairs.sides", 2, __n2);
+            let __n1 = __e1.connect(__p::Shared(1));
+            __m.source(__q1, __n1);
+            let __n0 = __e0.connect(__p::Shared(0));
+            __m.source(__q0, __n0).finish((__u2, (__u1, __p::Cx::new())))
+        }
+    "#]]
+    .assert_eq(&build_text(source));
+}

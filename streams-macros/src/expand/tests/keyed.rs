@@ -1,4 +1,4 @@
-//! Snapshots of operators that keep something per key and are called as they are written.
+//! Snapshots of operators that keep or find something per key and are called as they are written.
 
 use expect_test::expect;
 
@@ -21,5 +21,38 @@ fn distinct_within() {
             __m.source(__q0, __n0).finish(__p::Cx::new())
             }
         "#]],
+    );
+}
+
+#[test]
+fn lookup() {
+    check(
+        "flows.lookup(hosts, |f| f.h, |h| h.name.clone(), |f, h| (f, h.x + n))",
+        expect![[r#"
+        let __s1 = {
+            let n = ::core::clone::Clone::clone(&n);
+            flows
+                .lookup(hosts, |f| f.h, |h| h.name.clone(), move |f, h| (f, h.x + n))
+                .named("lookup")
+        };
+        let mut __m = __plan.machine();
+        let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
+        __m.source(__q0, __n0).finish(__p::Cx::new())
+        }
+    "#]],
+    );
+}
+
+#[test]
+fn left_lookup() {
+    check(
+        "flows.left_lookup(hosts, key, key_of, row).named(\"owners\")",
+        expect![[r#"
+        let __s1 = flows.left_lookup(hosts, key, key_of, row).named("owners");
+        let mut __m = __plan.machine();
+        let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
+        __m.source(__q0, __n0).finish(__p::Cx::new())
+        }
+    "#]],
     );
 }

@@ -114,7 +114,8 @@ impl Fleet {
                     if let (Some(run), Some(last)) = (self.runs.get_mut(&split), messages.last()) {
                         run.known = Some((offset + messages.len() as u64, last.id));
                     }
-                    let poll = Poll { messages: &messages, min, max, before, closed: false, fresh };
+                    let clock_ms = crate::clock::now_ms();
+                    let poll = Poll { messages: &messages, min, max, before, closed: false, fresh, clock_ms };
                     self.tell(split, Event::Polled(poll))
                 }
             },

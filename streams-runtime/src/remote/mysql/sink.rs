@@ -201,7 +201,7 @@ impl Sink {
 }
 
 /// A name that can stand between backticks.
-fn identifier(name: &str) -> Result<String, String> {
+pub(super) fn identifier(name: &str) -> Result<String, String> {
     let fits = !name.is_empty()
         && name.chars().count() <= 64
         && !name.ends_with(' ')
@@ -216,7 +216,7 @@ fn identifier(name: &str) -> Result<String, String> {
     }
 }
 
-fn quoted(name: &str) -> String {
+pub(super) fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 

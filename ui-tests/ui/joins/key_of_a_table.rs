@@ -1,0 +1,12 @@
+use streams_core::prelude::*;
+
+#[record]
+struct Flow { host: String, at: i64 }
+
+#[stream_job]
+fn job(a: Stream<Flow>, b: Stream<Flow>) -> Stream<String> {
+    let b = b.key_by(|f| f.host.clone()).map(Some);
+    a.key_by(|f| f.host.clone()).join_table(b, forever(), |_, _| key())
+}
+
+fn main() {}
