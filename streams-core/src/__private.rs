@@ -9,7 +9,7 @@ pub use crate::layout::Layout;
 pub use crate::machine::Built;
 pub use crate::merge::Merge;
 pub use crate::op::running::{Forever, Ttl};
-pub use crate::plan::{Job, Plan, cloned, level, outlet};
+pub use crate::plan::{Job, Plan, cloned, level, outlet, written};
 pub use crate::ports::Ports;
 pub use crate::record::Schema;
 pub use crate::setting::setting_type;

@@ -186,6 +186,13 @@ pub fn outlet<S: Port>(name: &'static str, index: usize) -> Outlet<S> {
     Outlet { index, name, _port: PhantomData }
 }
 
+/// A stream whose records can be written.
+pub fn written<T: Output<M>, K, Tm, W, O, H, M>(
+    stream: Stream<T, K, Tm, W, O, H>,
+) -> T::Proven<Stream<T, K, Tm, W, O, H>> {
+    T::proven(stream)
+}
+
 /// A machine under construction, wired from its ends to its sources.
 pub struct Wiring<L, P, C> {
     assembly: Assembly<L, C>,

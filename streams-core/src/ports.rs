@@ -34,10 +34,19 @@ impl<T: Never + DeserializeOwned + Send + 'static> Input<Fails> for T {
     label = "an output port of `{Self}`",
     note = "add `#[record]` to `{Self}`"
 )]
-pub trait Output: Serialize + Send + 'static {}
+pub trait Output<M = Holds>: Serialize + Send + 'static {
+    crate::proof::told_once!(Output<M>);
+}
 
 #[diagnostic::do_not_recommend]
-impl<T: Serialize + Send + 'static> Output for T {}
+impl<T: Serialize + Send + 'static> Output<Holds> for T {
+    crate::proof::holds!();
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Never + Serialize + Send + 'static> Output<Fails> for T {
+    crate::proof::holds!();
+}
 
 /// Turns the bytes of one record into a value.
 pub trait Source<T>: Send + 'static {

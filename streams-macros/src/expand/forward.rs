@@ -36,7 +36,7 @@ pub(super) fn output(job: &Job, analysis: &Analysis, number: usize, wires: Wires
     let span = ty.span();
     let (stream, connected) = (read(job, plan.read, span), wires.connected(plan.segment));
     let (private, machine) = (job.names.private(span), job.names.wires(span).machine());
-    quote_spanned!(span=> let #connected = #machine.sink(#private::outlet::<#ty>(#name, #index), #stream);)
+    quote_spanned!(span=> let #connected = #machine.sink(#private::outlet::<#ty>(#name, #index), #private::written(#stream));)
 }
 
 /// A stream at the place where it is read.

@@ -82,7 +82,7 @@ fn event_time() {
         expect![[r#"
             let __s1 = flows.event_time(|f| f.at, out_of_order(secs(5))).named("event_time");
             let mut __m = __plan.machine();
-            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
+            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s1));
             __m.source(__q0, __n0).finish(__p::Cx::new())
             }
         "#]],
@@ -96,7 +96,7 @@ fn filter() {
         expect![[r#"
             let __s1 = flows.filter(|f| f.ok);
             let mut __m = __plan.machine();
-            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
+            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s1));
             __m.source(__q0, __n0).finish(__p::Cx::new())
             }
         "#]],
@@ -110,7 +110,7 @@ fn map() {
         expect![[r#"
             let __s1 = flows.map(|f| f.bytes);
             let mut __m = __plan.machine();
-            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
+            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s1));
             __m.source(__q0, __n0).finish(__p::Cx::new())
             }
         "#]],
@@ -124,7 +124,7 @@ fn filter_map() {
         expect![[r#"
             let __s1 = flows.filter_map(Flow::checked);
             let mut __m = __plan.machine();
-            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
+            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s1));
             __m.source(__q0, __n0).finish(__p::Cx::new())
             }
         "#]],
@@ -138,7 +138,7 @@ fn flat_map() {
         expect![[r#"
             let __s1 = flows.flat_map::<Vec<u64>, _>(|f| f.parts);
             let mut __m = __plan.machine();
-            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
+            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s1));
             __m.source(__q0, __n0).finish(__p::Cx::new())
             }
         "#]],
@@ -152,7 +152,7 @@ fn try_map() {
         expect![[r#"
             let __s1 = flows.try_map(|f| f.parse()).named("try_map");
             let mut __m = __plan.machine();
-            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
+            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s1));
             __m.source(__q0, __n0).finish(__p::Cx::new())
             }
         "#]],
@@ -166,7 +166,7 @@ fn inspect() {
         expect![[r#"
             let __s1 = flows.inspect(|f| println!("{f:?}"));
             let mut __m = __plan.machine();
-            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
+            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s1));
             __m.source(__q0, __n0).finish(__p::Cx::new())
             }
         "#]],
@@ -181,7 +181,7 @@ fn key_by() {
             let __s1 = flows.key_by(|f| f.host.clone());
             let (__e0, __x0, __s1) = __p::cut(__s1);
             let mut __m = __plan.machine();
-            let __n1 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
+            let __n1 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s1));
             let __n0 = __e0.connect(__m.border(__x0, __n1, __p::level));
             __m.source(__q0, __n0).finish(__p::Cx::new())
             }
@@ -197,7 +197,7 @@ fn window() {
             const __SPEC1: __p::Tumbling = __p::checked_tumbling(tumbling(secs(10)));
             let __s1 = flows.window(__SPEC1);
             let mut __m = __plan.machine();
-            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
+            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s1));
             __m.source(__q0, __n0).finish(__p::Cx::new())
             }
         "#]],
@@ -211,7 +211,7 @@ fn running() {
         expect![[r#"
             let __s1 = flows.running(ttl(mins(10)));
             let mut __m = __plan.machine();
-            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
+            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s1));
             __m.source(__q0, __n0).finish(__p::Cx::new())
             }
         "#]],
@@ -230,7 +230,7 @@ fn aggregate() {
                 |__k, __w, (__a0,)| (__p::cloned(__k), __a0),
             );
             let mut __m = __plan.machine();
-            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
+            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s1));
             __m.source(__q0, __n0).finish(__p::Cx::new())
             }
         "#]],
@@ -249,7 +249,7 @@ fn aggregate() {
                 },
             );
             let mut __m = __plan.machine();
-            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
+            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s1));
             __m.source(__q0, __n0).finish(__p::Cx::new())
             }
         "#]],
@@ -264,7 +264,7 @@ fn aggregate() {
                 |__k, __w, (__a0,)| __a0,
             );
             let mut __m = __plan.machine();
-            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
+            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s1));
             __m.source(__q0, __n0).finish(__p::Cx::new())
             }
         "#]],
@@ -274,7 +274,7 @@ fn aggregate() {
         expect![[r#"
             let __s1 = __p::aggregate("aggregate", (), flows, |__k, __w, ()| __p::cloned(__k));
             let mut __m = __plan.machine();
-            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
+            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s1));
             __m.source(__q0, __n0).finish(__p::Cx::new())
             }
         "#]],
@@ -305,7 +305,7 @@ fn aggregate() {
                 )
             };
             let mut __m = __plan.machine();
-            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
+            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s1));
             __m.source(__q0, __n0).finish(__p::Cx::new())
             }
         "#]],
@@ -329,7 +329,7 @@ fn late() {
             let __s5 = __s4.map(Out::late);
             let (__e2, __e3, __s6) = __p::union(__s5, __s3);
             let mut __m = __plan.machine();
-            let __n4 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s6);
+            let __n4 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s6));
             let __u1 = __p::Merge::new("union", 2, __n4);
             let __n3 = __e3.connect(__p::Shared(1));
             let __n2 = __e2.connect(__p::Shared(0));
@@ -350,7 +350,7 @@ fn union() {
             let __s1 = __p::fork(&__t0).filter(|f| f.ok);
             let (__e1, __e2, __s2) = __p::union(__p::fork(&__t0), __s1);
             let mut __m = __plan.machine();
-            let __n3 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s2);
+            let __n3 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s2));
             let __u1 = __p::Merge::new("both", 2, __n3);
             let __n2 = __e2.connect(__p::Shared(1));
             let __n1 = __e1.connect(__p::Shared(0));
@@ -368,7 +368,7 @@ fn named() {
         expect![[r#"
             let __s1 = flows.try_map(|f| f.parse()).named("parsed");
             let mut __m = __plan.machine();
-            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
+            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s1));
             __m.source(__q0, __n0).finish(__p::Cx::new())
             }
         "#]],
@@ -386,7 +386,7 @@ fn captures_are_cloned_and_moved() {
             };
             let __s2 = __s1.map(|n| n);
             let mut __m = __plan.machine();
-            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s2);
+            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s2));
             __m.source(__q0, __n0).finish(__p::Cx::new())
             }
         "#]],
@@ -401,7 +401,7 @@ fn captures_are_cloned_and_moved() {
                 flows.map(move |f| f.bytes * a + b)
             };
             let mut __m = __plan.machine();
-            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
+            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s1));
             __m.source(__q0, __n0).finish(__p::Cx::new())
             }
         "#]],
@@ -415,7 +415,7 @@ fn captures_are_cloned_and_moved() {
                 flows.map(scaled(move |f| f.bytes * factor))
             };
             let mut __m = __plan.machine();
-            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
+            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s1));
             __m.source(__q0, __n0).finish(__p::Cx::new())
             }
         "#]],
@@ -435,7 +435,7 @@ fn a_stream_with_three_uses() {
             let __s4 = __p::aggregate("aggregate", (count(),), __s, |__k, __w, (__a0,)| __a0);
             let (__e3, __e4, __s5) = __p::union(__s3, __s4);
             let mut __m = __plan.machine();
-            let __n5 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s5);
+            let __n5 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s5));
             let __u1 = __p::Merge::new("union_2", 2, __n5);
             let __n4 = __e4.connect(__p::Up(__p::Shared(1)));
             let __n3 = __e3.connect(__p::Shared(0));

@@ -62,7 +62,8 @@ fn traffic() {
                             },
                         );
                         let mut __m = __plan.machine();
-                        let __n1 = __m.sink(__p::outlet::<Stream<Total>>("traffic", 0), __s5);
+                        let __n1 = __m
+                            .sink(__p::outlet::<Stream<Total>>("traffic", 0), __p::written(__s5));
                         let __n0 = __e0.connect(__m.border(__x0, __n1, __p::level));
                         __m.source(__q0, __n0).finish(__p::Cx::new())
                     }
@@ -138,8 +139,10 @@ fn dag() {
                             },
                         );
                         let mut __m = __plan.machine();
-                        let __n6 = __m.sink(__p::outlet::<Stream<Flow>>("late", 1), __s9);
-                        let __n5 = __m.sink(__p::outlet::<Stream<Total>>("totals", 0), __s8);
+                        let __n6 = __m
+                            .sink(__p::outlet::<Stream<Flow>>("late", 1), __p::written(__s9));
+                        let __n5 = __m
+                            .sink(__p::outlet::<Stream<Total>>("totals", 0), __p::written(__s8));
                         let __n4 = __e4.connect_late(__n6, __n5);
                         let __n3 = __e3.connect(__m.border(__x3, __n4, __p::Up));
                         let __u1 = __p::Merge::new("union", 2, __n3);
@@ -208,7 +211,7 @@ fn borders_inside_unions_are_lifted() {
             let __s7 = __s6.key_by(|f| f.g);
             let (__e6, __x6, __s7) = __p::cut(__s7);
             let mut __m = __plan.machine();
-            let __n7 = __m.sink(__p::outlet::<Stream<A>>("job", 0), __s7);
+            let __n7 = __m.sink(__p::outlet::<Stream<A>>("job", 0), __p::written(__s7));
             let __n6 = __e6.connect(__m.border(__x6, __n7, |__n| __p::Up(__p::Up(__n))));
             let __u1 = __p::Merge::new("union_2", 2, __n6);
             let __n5 = __e5.connect(__p::Up(__p::Shared(1)));
@@ -254,7 +257,7 @@ fn attributes_and_items_are_kept() {
                         const N: u64 = 3;
                         let __s1 = flows.filter(|f| f.n > N);
                         let mut __m = __plan.machine();
-                        let __n0 = __m.sink(__p::outlet::<Stream<A>>("job", 0), __s1);
+                        let __n0 = __m.sink(__p::outlet::<Stream<A>>("job", 0), __p::written(__s1));
                         __m.source(__q0, __n0).finish(__p::Cx::new())
                     }
                     const ABOUT: __p::About = __p::about("job", 0x698b5ec4464e175c);

@@ -39,7 +39,7 @@ fn join() {
                 |l, r| row(l, r),
             );
             let mut __m = __plan.machine();
-            let __n3 = __m.sink(__p::outlet::<Stream<C>>("job", 0), __s6);
+            let __n3 = __m.sink(__p::outlet::<Stream<C>>("job", 0), __p::written(__s6));
             let __n2 = __e2.connect(__m.border(__x2, __n3, __p::Up));
             let __u1 = __p::Merge::new("join.sides", 2, __n2);
             let __n1 = __e1.connect(__p::Shared(1));
@@ -66,7 +66,7 @@ fn left_join() {
                 |l, r| row(l, r),
             );
             let mut __m = __plan.machine();
-            let __n3 = __m.sink(__p::outlet::<Stream<C>>("job", 0), __s6);
+            let __n3 = __m.sink(__p::outlet::<Stream<C>>("job", 0), __p::written(__s6));
             let __n2 = __e2.connect(__m.border(__x2, __n3, __p::Up));
             let __u1 = __p::Merge::new("left_join.sides", 2, __n2);
             let __n1 = __e1.connect(__p::Shared(1));
@@ -93,7 +93,7 @@ fn right_join() {
                 |l, r| row(l, r),
             );
             let mut __m = __plan.machine();
-            let __n3 = __m.sink(__p::outlet::<Stream<C>>("job", 0), __s6);
+            let __n3 = __m.sink(__p::outlet::<Stream<C>>("job", 0), __p::written(__s6));
             let __n2 = __e2.connect(__m.border(__x2, __n3, __p::Up));
             let __u1 = __p::Merge::new("right_join.sides", 2, __n2);
             let __n1 = __e1.connect(__p::Shared(1));
@@ -122,7 +122,7 @@ fn full_join() {
                 )
             };
             let mut __m = __plan.machine();
-            let __n3 = __m.sink(__p::outlet::<Stream<C>>("job", 0), __s6);
+            let __n3 = __m.sink(__p::outlet::<Stream<C>>("job", 0), __p::written(__s6));
             let __n2 = __e2.connect(__m.border(__x2, __n3, __p::Up));
             let __u1 = __p::Merge::new("full_join.sides", 2, __n2);
             let __n1 = __e1.connect(__p::Shared(1));
@@ -149,7 +149,7 @@ fn join_table() {
                 |l, r| row(l, r),
             );
             let mut __m = __plan.machine();
-            let __n3 = __m.sink(__p::outlet::<Stream<C>>("job", 0), __s7);
+            let __n3 = __m.sink(__p::outlet::<Stream<C>>("job", 0), __p::written(__s7));
             let __n2 = __e2.connect(__m.border(__x2, __n3, __p::Up));
             let __u1 = __p::Merge::new("join_table.sides", 2, __n2);
             let __n1 = __e1.connect(__p::Shared(1));
@@ -178,7 +178,7 @@ fn left_join_table() {
                 )
             };
             let mut __m = __plan.machine();
-            let __n3 = __m.sink(__p::outlet::<Stream<C>>("job", 0), __s6);
+            let __n3 = __m.sink(__p::outlet::<Stream<C>>("job", 0), __p::written(__s6));
             let __n2 = __e2.connect(__m.border(__x2, __n3, __p::Up));
             let __u1 = __p::Merge::new("left_join_table.sides", 2, __n2);
             let __n1 = __e1.connect(__p::Shared(1));
@@ -222,8 +222,9 @@ fn a_side_with_a_shuffle_of_its_own() {
                 |l, r| row(l, r),
             );
             let mut __m = __plan.machine();
-            let __n7 = __m.sink(__p::outlet::<Stream<A>>("a", 1), __p::fork(&__t3));
-            let __n6 = __m.sink(__p::outlet::<Stream<C>>("both", 0), __s8);
+            let __n7 = __m
+                .sink(__p::outlet::<Stream<A>>("a", 1), __p::written(__p::fork(&__t3)));
+            let __n6 = __m.sink(__p::outlet::<Stream<C>>("both", 0), __p::written(__s8));
             let __n5 = __e5.connect(__m.border(__x5, __n6, __p::Up));
             let __u1 = __p::Merge::new("both.sides", 2, __n5);
             let __n4 = __e4.connect(__p::Shared(1));

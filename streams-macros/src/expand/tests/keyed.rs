@@ -16,7 +16,7 @@ fn distinct_within() {
                 __s1.distinct_within(secs(n)).named("distinct_within")
             };
             let mut __m = __plan.machine();
-            let __n1 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s2);
+            let __n1 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s2));
             let __n0 = __e0.connect(__m.border(__x0, __n1, __p::level));
             __m.source(__q0, __n0).finish(__p::Cx::new())
             }

@@ -14,7 +14,7 @@ fn constant_windows() {
             );
             let __s1 = flows.window(__SPEC1);
             let mut __m = __plan.machine();
-            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
+            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s1));
             __m.source(__q0, __n0).finish(__p::Cx::new())
             }
         "#]],
@@ -27,7 +27,7 @@ fn constant_windows() {
             );
             let __s1 = flows.window(__SPEC1);
             let mut __m = __plan.machine();
-            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
+            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s1));
             __m.source(__q0, __n0).finish(__p::Cx::new())
             }
         "#]],
@@ -40,7 +40,7 @@ fn constant_windows() {
                 flows.window(__plan.window(tumbling(secs(n)))?)
             };
             let mut __m = __plan.machine();
-            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
+            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s1));
             __m.source(__q0, __n0).finish(__p::Cx::new())
             }
         "#]],
@@ -50,7 +50,7 @@ fn constant_windows() {
         expect![[r#"
             let __s1 = flows.window(__plan.window(my_window())?);
             let mut __m = __plan.machine();
-            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
+            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s1));
             __m.source(__q0, __n0).finish(__p::Cx::new())
             }
         "#]],
@@ -63,7 +63,7 @@ fn constant_windows() {
             );
             let __s1 = flows.window(__SPEC1);
             let mut __m = __plan.machine();
-            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
+            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s1));
             __m.source(__q0, __n0).finish(__p::Cx::new())
             }
         "#]],
@@ -74,7 +74,7 @@ fn constant_windows() {
             const __SPEC1: __p::Session = __p::checked_session(session(mins(30)));
             let __s1 = flows.window(__SPEC1);
             let mut __m = __plan.machine();
-            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
+            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s1));
             __m.source(__q0, __n0).finish(__p::Cx::new())
             }
         "#]],
@@ -87,7 +87,7 @@ fn constant_windows() {
             );
             let __s1 = flows.window(__SPEC1);
             let mut __m = __plan.machine();
-            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
+            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s1));
             __m.source(__q0, __n0).finish(__p::Cx::new())
             }
         "#]],
@@ -100,7 +100,7 @@ fn constant_windows() {
             );
             let __s1 = flows.window(__SPEC1);
             let mut __m = __plan.machine();
-            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
+            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s1));
             __m.source(__q0, __n0).finish(__p::Cx::new())
             }
         "#]],
