@@ -40,6 +40,46 @@ pub struct Harness<J> {
     _job: std::marker::PhantomData<J>,
 }
 
+/// Compares the graph of a job with the one in a file, so that a change of it is seen when it is looked at: what is
+/// kept under which name, where records are shuffled. With the variable `STREAMS_BLESS` in the environment the file
+/// is written instead.
+///
+/// `path` is looked up in the folder of the package under test. The file names no lines of the source, which move.
+///
+/// # Panics
+/// When the graph is another one, or the file cannot be read or written.
+///
+/// # Examples
+/// ```no_run
+/// use streams_core::{prelude::*, testing::assert_topology};
+///
+/// #[record] struct Flow { host: String }
+///
+/// #[stream_job]
+/// fn counts(flows: Stream<Flow>) -> Stream<u64> {
+///     flows.key_by(|f| f.host.clone()).running(forever()).aggregate(count())
+/// }
+///
+/// assert_topology(counts, "tests/counts.topology");
+/// ```
+#[track_caller]
+pub fn assert_topology<J: Job>(_job: J, path: impl AsRef<std::path::Path>) {
+    let path = path.as_ref();
+    let here = crate::topology::Topology { file: "", ..J::TOPOLOGY }.render(crate::topology::Rendering::Text);
+    if std::env::var_os("STREAMS_BLESS").is_some() {
+        std::fs::write(path, &here).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        return;
+    }
+    let there = std::fs::read_to_string(path)
+        .unwrap_or_else(|error| panic!("{}: {error}; run with STREAMS_BLESS=1 to write it", path.display()));
+    assert!(
+        here == there,
+        "the graph of `{}` is not the one in {}; run with STREAMS_BLESS=1 where that is meant\n--- there\n{there}\n--- here\n{here}",
+        J::ABOUT.job,
+        path.display()
+    );
+}
+
 type Rows = Arc<Mutex<Vec<Option<Box<dyn Any + Send>>>>>;
 
 impl<J: Job> std::fmt::Debug for Harness<J> {

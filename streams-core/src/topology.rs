@@ -1,6 +1,15 @@
 //! The topology of a job as a constant: what the compiler knows of it, for people and for start-up checks.
 
+mod dot;
+mod drawing;
+mod json;
+mod mermaid;
+mod svg;
+mod text;
+
 use crate::setting::SettingType;
+
+pub use drawing::Rendering;
 
 /// A job's graph, settings and origin.
 #[derive(Debug, Clone, Copy)]
@@ -126,6 +135,13 @@ impl Topology {
         self.nodes.iter().filter(|node| node.kind == "sink")
     }
 
+    /// Whether an operator may give something else when a record is read again: what it gives may then leave only
+    /// with the commit that has it.
+    #[must_use]
+    pub fn may_break_replay(&self) -> bool {
+        self.nodes.iter().any(|node| node.impure.is_some())
+    }
+
     /// The stage of each node: how many shuffles lie between it and a source.
     #[must_use]
     pub fn stages(&self) -> Vec<usize> {
@@ -163,3 +179,6 @@ impl Topology {
         sides.filter_map(key_by).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -59,6 +59,7 @@ pub(crate) fn job(job: &Job, analysis: &Analysis, root: Root, audience: Audience
         Audience::Editors => quote!(::core::unreachable!()),
     };
     let topology = topology::constants(job);
+    let documentation = (audience == Audience::Everyone).then(|| topology::documentation(job));
     // Both conditions hold where they should and have the same length, see the order above.
     let condition = match audience {
         Audience::Everyone => quote!(any(rust_analyzer, not(rust_analyzer))),
@@ -80,6 +81,7 @@ pub(crate) fn job(job: &Job, analysis: &Analysis, root: Root, audience: Audience
                 #topology
             }
         };
+        #documentation
     }
 }
 

@@ -18,12 +18,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use streams_core::plan::Settings;
-use streams_core::topology::Topology;
+use streams_core::topology::{Rendering, Topology};
 
 use crate::deadletter::OnBad;
 use crate::error::{Error, ErrorKind};
 use crate::store::Kind;
-use crate::topology::Rendering;
 use crate::url::Url;
 
 /// What was asked for.

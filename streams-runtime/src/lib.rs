@@ -63,7 +63,6 @@ mod sink;
 mod snapshot;
 mod source;
 mod tables;
-mod topology;
 mod undo;
 mod upkeep;
 mod url;
@@ -78,7 +77,7 @@ use error::{Error, ErrorKind};
 
 #[cfg(feature = "sim")]
 pub use streams_core::sim;
-pub use streams_core::{setting, testing, time};
+pub use streams_core::{setting, testing, time, topology};
 pub use streams_macros::{record, stream_job};
 
 /// The `main` of a job's binary: reads the command line, does what it says, and gives the exit code: 0 done,
@@ -105,7 +104,7 @@ pub fn main<J: Job>(_job: J) -> ExitCode {
         cli::Command::Version => {
             show(&format!("{} (streams-runtime {})\n", topology.job, env!("CARGO_PKG_VERSION")))
         }
-        cli::Command::Topology(rendering) => show(&topology::render(topology, rendering)),
+        cli::Command::Topology(rendering) => show(&topology.render(rendering)),
         cli::Command::Upkeep(config) => match upkeep::perform(&job, &config) {
             Ok(text) => show(&text),
             Err(error) => {

@@ -11,6 +11,7 @@ mod access_log;
 mod kills;
 mod mistakes;
 mod orders;
+mod pictures;
 mod small;
 mod stores;
 mod tool;

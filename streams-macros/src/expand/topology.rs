@@ -10,6 +10,48 @@ use crate::ir::{Call, Job};
 use crate::parse::signature::record_type;
 use crate::text;
 
+/// The graph in the job's documentation, as an implementation block that holds nothing else.
+pub(super) fn documentation(job: &Job) -> TokenStream {
+    let Job { name, attrs, .. } = job;
+    let lines = lines(job);
+    quote! {
+        #(#attrs)*
+        #[doc = #lines]
+        impl #name {}
+    }
+}
+
+/// One line an operator, in a block that is shown as it stands.
+fn lines(job: &Job) -> String {
+    let mut rows: Vec<(String, &str, &[usize])> = Vec::new();
+    for node in &job.nodes {
+        let kind = if matches!(node.call, Call::Port(..)) { "source" } else { node.op.name };
+        let named = node.id.is_empty() || node.id == kind;
+        rows.push((
+            if named { kind.to_owned() } else { format!("{kind} {}", node.id) },
+            &node.text,
+            &node.inputs,
+        ));
+    }
+    let sinks: Vec<_> =
+        job.outputs.iter().map(|output| (format!("sink {}", output.name.unraw()), [output.node])).collect();
+    rows.extend(sinks.iter().map(|(title, input)| (title.clone(), "", input.as_slice())));
+    let width = rows.iter().map(|(title, ..)| title.chars().count()).max().unwrap_or(0);
+    let mut out = String::from("# The graph\n\n```text\n");
+    for (number, (title, text, inputs)) in rows.iter().enumerate() {
+        let from = match inputs {
+            [] => String::new(),
+            // A chain reads downwards.
+            [before] if before + 1 == number => String::new(),
+            inputs => format!("  <- {}", inputs.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")),
+        };
+        out.push_str(format!("{number:3}  {title:width$}  {text}{from}").trim_end());
+        out.push('\n');
+    }
+    out.push_str("```");
+    out
+}
+
 /// The constants.
 pub(super) fn constants(job: &Job) -> TokenStream {
     let (name, doc, span) = (job.name.unraw().to_string(), &job.doc, job.name.span());

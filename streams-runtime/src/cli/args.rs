@@ -188,7 +188,7 @@ fn value(
 /// The form of a flag's value, where the flag is known to the command.
 fn known(topology: &Topology, command: Option<Verb>, name: &str) -> Option<&'static str> {
     if command == Some(Verb::Topology) {
-        return (name == "format").then_some("text|mermaid|dot|json");
+        return (name == "format").then_some("text|mermaid|dot|svg|json");
     }
     if let Some(Verb::State | Verb::Offsets) = command {
         if command == Some(Verb::Offsets) && name == "to" {
@@ -221,7 +221,7 @@ fn unknown(topology: &Topology, command: Option<Verb>, name: &str) -> String {
     match nearest(name, known) {
         Some(meant) => format!("--{name}: unknown flag; did you mean --{meant}?"),
         None if command == Some(Verb::Topology) => {
-            format!("--{name}: `topology` has no such flag; it takes --format text|mermaid|dot|json")
+            format!("--{name}: `topology` has no such flag; it takes --format text|mermaid|dot|svg|json")
         }
         None => format!("--{name}: unknown flag; --help lists all flags"),
     }

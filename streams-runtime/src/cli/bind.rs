@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use streams_core::plan::Settings;
 use streams_core::setting;
-use streams_core::topology::{Node, Topology};
+use streams_core::topology::{Node, Rendering, Topology};
 
 use super::args::Words;
 use super::{RunConfig, Surroundings, flag, variable};
 use crate::deadletter::OnBad;
 use crate::store::Kind;
-use crate::topology::Rendering;
 use crate::url::{Direction, Place, Url, shown, split_port};
 use crate::wording::nearest;
 

@@ -28,7 +28,7 @@ pub(crate) fn text(topology: &Topology, program: &str) -> String {
     }
     section(&mut out, "Usage");
     line(&mut out, &format!("  {program} run --from [PORT=]URL [--to [PORT=]URL] [settings] [options]"));
-    line(&mut out, &format!("  {program} topology [--format text|mermaid|dot|json]"));
+    line(&mut out, &format!("  {program} topology [--format text|mermaid|dot|svg|json]"));
     line(&mut out, &format!("  {program} state ls|get|export|import --state DIR | --remote URL"));
     line(&mut out, &format!("  {program} offsets show|reset --state DIR | --remote URL"));
     line(&mut out, "");

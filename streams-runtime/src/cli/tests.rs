@@ -55,7 +55,10 @@ fn commands() {
     check("rnu", &["unknown command `rnu`; did you mean `run`?"]);
     check("start", &["unknown command `start`; did you mean `state`?"]);
     check("begin", &["unknown command `begin`; there are `run`, `topology`, `state` and `offsets`"]);
-    check("topology --format svg", &["--format: unknown format `svg`; there are text, mermaid, dot, json"]);
+    check(
+        "topology --format pdf",
+        &["--format: unknown format `pdf`; there are text, mermaid, dot, svg, json"],
+    );
     check("topology --format mermiad", &["--format: unknown format `mermiad`; did you mean `mermaid`?"]);
     check("--help", &[]);
     check("run --nonsense --help", &[]);

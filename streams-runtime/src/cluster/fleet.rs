@@ -380,7 +380,8 @@ impl Fleet {
         Role {
             split,
             incarnation: self.row.incarnation(),
-            held: false,
+            // What an operator gives may be something else the next time, so the commit fixes it first (rule 8).
+            held: self.job.topology.may_break_replay(),
             original: upstream.is_empty() && queues.is_some_and(|queues| queues.is_original(split.queue)),
             upstream,
             targets: topics.iter().filter(|t| sends(t)).map(|topic| (*topic, n_queues(topic))).collect(),

@@ -92,6 +92,18 @@ fn traffic() {
                     ];
                 }
             };
+            /**# The graph
+
+            ```text
+              0  source flows  Flow
+              1  event_time    |f| f.at, out_of_order(secs(5))
+              2  filter        |f| f.out_flow > 0
+              3  key_by        |f| f.host.clone()
+              4  window        tumbling(secs(10))
+              5  aggregate     Total { host: key(), from: window_start(), total: sum(|f| f.…
+              6  sink traffic
+            ```*/
+            impl traffic {}
         "#]],
     );
 }
@@ -189,6 +201,23 @@ fn dag() {
                     ];
                 }
             };
+            /**# The graph
+
+            ```text
+              0  source flows      Flow
+              1  event_time timed  |f| f.at, out_of_order(slack)
+              2  filter            |f| f.out_flow > 100
+              3  map               |f| f.normalized()
+              4  filter            |f| f.is_failed  <- 1
+              5  union             failed  <- 3, 4
+              6  key_by            |f| f.host.clone()
+              7  window            tumbling(mins(1))
+              8  aggregate totals  Total { host: key(), from: window_start(), total: sum(|f| f.…
+              9  late
+             10  sink totals         <- 8
+             11  sink late           <- 9
+            ```*/
+            impl dag {}
         "#]],
     );
 }
@@ -268,6 +297,16 @@ fn attributes_and_items_are_kept() {
                     ];
                 }
             };
+            #[cfg(unix)]
+            #[allow(clippy::all)]
+            /**# The graph
+
+            ```text
+              0  source flows  A
+              1  filter        |f| f.n > N
+              2  sink job
+            ```*/
+            impl job {}
         "##]],
     );
 }

@@ -1,54 +1,64 @@
-//! A job's graph as text, Mermaid, Graphviz and JSON: stages as groups, shuffles between them, keys, windows
-//! and state shown. Draws what the compiler found; computes nothing.
+//! What all forms of a job's graph show: stages as groups, shuffles between them, keys, windows, state, and what may
+//! break replay.
+//!
+//! Draws what the compiler found; computes nothing.
 
-mod dot;
-mod json;
-mod mermaid;
-mod text;
-
-use streams_core::topology::{Node, Topology};
+use super::{Node, Topology, dot, json, mermaid, svg, text};
 
 /// A form to show a graph in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rendering {
+pub enum Rendering {
+    /// For a terminal.
     Text,
+    /// Mermaid, which many forges draw inside Markdown.
     Mermaid,
+    /// For Graphviz.
     Dot,
+    /// A picture that browsers and documents show.
+    Svg,
+    /// For programs.
     Json,
 }
 
 impl Rendering {
     /// All of them, as they are named on the command line.
-    pub(crate) const NAMES: [&'static str; 4] = ["text", "mermaid", "dot", "json"];
+    pub const NAMES: [&'static str; 5] = ["text", "mermaid", "dot", "svg", "json"];
 
     /// The form with this name.
-    pub(crate) fn named(name: &str) -> Option<Self> {
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
         match name {
             "text" => Some(Self::Text),
             "mermaid" => Some(Self::Mermaid),
             "dot" => Some(Self::Dot),
+            "svg" => Some(Self::Svg),
             "json" => Some(Self::Json),
             _ => None,
         }
     }
 }
 
-/// The graph in that form.
-pub(crate) fn render(topology: &Topology, rendering: Rendering) -> String {
-    match rendering {
-        Rendering::Text => text::render(topology),
-        Rendering::Mermaid => mermaid::render(topology),
-        Rendering::Dot => dot::render(topology),
-        Rendering::Json => json::render(topology),
+impl Topology {
+    /// The graph in that form, with a line break at its end.
+    #[must_use]
+    pub fn render(&self, rendering: Rendering) -> String {
+        match rendering {
+            Rendering::Text => text::render(self),
+            Rendering::Mermaid => mermaid::render(self),
+            Rendering::Dot => dot::render(self),
+            Rendering::Svg => svg::render(self),
+            Rendering::Json => json::render(self),
+        }
     }
 }
 
 /// What an operator keeps between records, for people.
-fn state_of(topology: &Topology, index: usize) -> Option<&'static str> {
+pub(super) fn state_of(topology: &Topology, index: usize) -> Option<&'static str> {
     let node = topology.nodes.get(index)?;
     match node.kind {
         "event_time" | "store_time" => Some("the largest time seen"),
         "processing_time" => Some("what time it was"),
+        "distinct_within" => Some("the last time of each key"),
         "aggregate" if reaches(topology, index, "running") => Some("one row per key"),
         "aggregate" => Some("one row per key and window"),
         "join" | "left_join" | "right_join" | "full_join" => {
@@ -69,7 +79,7 @@ fn reaches(topology: &Topology, index: usize, kind: &str) -> bool {
 }
 
 /// Nodes by stage, in order.
-fn by_stage(topology: &Topology) -> Vec<Vec<(usize, &'static Node)>> {
+pub(super) fn by_stage(topology: &Topology) -> Vec<Vec<(usize, &'static Node)>> {
     let stages = topology.stages();
     let mut groups = vec![Vec::new(); stages.iter().max().map_or(0, |last| last + 1)];
     for ((index, node), stage) in topology.nodes.iter().enumerate().zip(stages) {
@@ -81,18 +91,32 @@ fn by_stage(topology: &Topology) -> Vec<Vec<(usize, &'static Node)>> {
 }
 
 /// Edges as (from, to, whether records are shuffled by key on the way).
-fn edges(topology: &Topology) -> Vec<(usize, usize, bool)> {
+pub(super) fn edges(topology: &Topology) -> Vec<(usize, usize, bool)> {
+    let deferred = topology.deferred();
     let of = |(to, node): (usize, &'static Node)| {
-        node.inputs.iter().map(move |&from| {
-            let shuffled = topology.nodes.get(from).is_some_and(|node| node.kind == "key_by");
-            (from, to, shuffled)
-        })
+        let shuffled = |from: usize| {
+            let keyed = topology.nodes.get(from).is_some_and(|node| node.kind == "key_by");
+            node.is_join() || keyed && !deferred.contains(&from)
+        };
+        node.inputs.iter().map(|&from| (from, to, shuffled(from))).collect::<Vec<_>>()
     };
     topology.nodes.iter().enumerate().flat_map(of).collect()
 }
 
+/// What stands on the border of a stage.
+pub(super) fn title(topology: &Topology, stage: usize) -> String {
+    let mut title = match stage {
+        0 => "reads the inputs".to_owned(),
+        _ => "records arrive by key".to_owned(),
+    };
+    if topology.may_break_replay() {
+        title.push_str(", results leave with the commit");
+    }
+    title
+}
+
 /// A node's label in a picture: kind and name, then its arguments.
-fn label(node: &Node) -> (String, &'static str) {
+pub(super) fn label(node: &Node) -> (String, &'static str) {
     let head = match (node.kind, node.name) {
         ("source" | "sink", name) => return (name.to_owned(), node.text),
         (kind, name) if name.is_empty() || name == kind => kind.to_owned(),
@@ -100,6 +124,3 @@ fn label(node: &Node) -> (String, &'static str) {
     };
     (head, node.text)
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,13 +1,16 @@
 //! The graph for Mermaid, which many forges draw inside Markdown.
 
-use streams_core::topology::Topology;
-
-use super::{by_stage, edges, label, state_of};
+use super::Topology;
+use super::drawing::{by_stage, edges, label, state_of, title};
 
 pub(super) fn render(topology: &Topology) -> String {
     let mut out = String::from("flowchart TD\n");
     for (stage, nodes) in by_stage(topology).iter().enumerate() {
-        out.push_str(&format!("  subgraph stage{n} [\"stage {n}\"]\n", n = stage + 1));
+        out.push_str(&format!(
+            "  subgraph stage{n} [\"stage {n}: {}\"]\n",
+            title(topology, stage),
+            n = stage + 1
+        ));
         for (index, node) in nodes {
             let (head, text) = label(node);
             let mut body = format!("<b>{}</b>", escaped(&head));
@@ -16,6 +19,9 @@ pub(super) fn render(topology: &Topology) -> String {
             }
             if let Some(state) = state_of(topology, *index) {
                 body.push_str(&format!("<br/><i>keeps {}</i>", escaped(state)));
+            }
+            if let Some(reason) = node.impure {
+                body.push_str(&format!("<br/><i>may break replay: {}</i>", escaped(reason)));
             }
             let (open, close) = match (node.kind, state_of(topology, *index)) {
                 ("source" | "sink", _) => ("([", "])"),

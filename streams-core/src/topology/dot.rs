@@ -1,14 +1,17 @@
 //! The graph for Graphviz.
 
-use streams_core::topology::Topology;
-
-use super::{by_stage, edges, label, state_of};
+use super::Topology;
+use super::drawing::{by_stage, edges, label, state_of, title};
 
 pub(super) fn render(topology: &Topology) -> String {
     let mut out = format!("digraph \"{}\" {{\n", escaped(topology.job));
     out.push_str("  rankdir=TB;\n  node [shape=box, fontname=\"sans-serif\"];\n");
     for (stage, nodes) in by_stage(topology).iter().enumerate() {
-        out.push_str(&format!("  subgraph cluster_{stage} {{\n    label=\"stage {}\";\n", stage + 1));
+        out.push_str(&format!(
+            "  subgraph cluster_{stage} {{\n    label=\"stage {}: {}\";\n",
+            stage + 1,
+            escaped(&title(topology, stage))
+        ));
         for (index, node) in nodes {
             let (head, text) = label(node);
             let mut body = escaped(&head);
@@ -18,6 +21,9 @@ pub(super) fn render(topology: &Topology) -> String {
             let state = state_of(topology, *index);
             if let Some(state) = state {
                 body.push_str(&format!("\\nkeeps {}", escaped(state)));
+            }
+            if let Some(reason) = node.impure {
+                body.push_str(&format!("\\nmay break replay: {}", escaped(reason)));
             }
             let shape = match (node.kind, state) {
                 ("source" | "sink", _) => ", shape=oval",

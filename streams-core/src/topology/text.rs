@@ -1,8 +1,7 @@
 //! The graph for a terminal: one line an operator, grouped by stage.
 
-use streams_core::topology::Topology;
-
-use super::{by_stage, state_of};
+use super::Topology;
+use super::drawing::{by_stage, state_of, title as stage_title};
 
 pub(super) fn render(topology: &Topology) -> String {
     let mut out = format!("job {}", topology.job);
@@ -18,10 +17,7 @@ pub(super) fn render(topology: &Topology) -> String {
     let width = shown.max().unwrap_or(0);
     let digits = topology.nodes.len().saturating_sub(1).to_string().len();
     for (stage, nodes) in groups.iter().enumerate() {
-        let note = match stage {
-            0 => "reads the inputs".to_owned(),
-            _ => "records arrive by key".to_owned(),
-        };
+        let note = stage_title(topology, stage);
         out.push_str(&format!("\nstage {}: {note}\n", stage + 1));
         for (index, node) in nodes {
             let title = title(node.kind, node.name);
@@ -34,6 +30,9 @@ pub(super) fn render(topology: &Topology) -> String {
             }
             if let Some(state) = state_of(topology, *index) {
                 line.push_str(&format!("  [state: {state}]"));
+            }
+            if let Some(reason) = node.impure {
+                line.push_str(&format!("  [may break replay: {reason}]"));
             }
             out.push_str(line.trim_end());
             out.push('\n');

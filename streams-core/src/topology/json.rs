@@ -1,9 +1,9 @@
 //! The graph for programs. The field names are an interface; new fields may be added.
 
 use serde_json::json;
-use streams_core::topology::Topology;
 
-use super::{edges, state_of};
+use super::Topology;
+use super::drawing::{edges, state_of};
 
 pub(super) fn render(topology: &Topology) -> String {
     let stages = topology.stages();
@@ -17,6 +17,7 @@ pub(super) fn render(topology: &Topology) -> String {
             "stage": stage + 1,
             "inputs": node.inputs,
             "state": state_of(topology, index),
+            "impure": node.impure,
         })
     });
     let settings = topology.settings.iter().map(|spec| {
