@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::time::SystemTime;
-
 use streams_core::prelude::*;
 use streams_core::testing::{Harness, assert_topology};
 
@@ -13,7 +11,7 @@ struct Flow {
     at: i64,
 }
 
-/// How many flows each host had, with the time at which somebody looked.
+/// How many flows each host had, and whether the machine is an ordinary one.
 #[stream_job]
 fn stamped(flows: Stream<Flow>) -> Stream<(u64, bool)> {
     flows
@@ -22,8 +20,8 @@ fn stamped(flows: Stream<Flow>) -> Stream<(u64, bool)> {
         .window(tumbling(secs(10)))
         .aggregate(count())
         .map(
-            #[allow_impure(reason = "people want to know when they were told")]
-            |n| (n, SystemTime::now() > SystemTime::UNIX_EPOCH),
+            #[allow_impure(reason = "the variable is set for all machines alike")]
+            |n| (n, std::env::var_os("NOBODY_SETS_THIS").is_none()),
         )
 }
 
