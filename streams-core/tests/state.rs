@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use streams_core::batch::Batch;
+use streams_core::effects::Effects;
 use streams_core::error::StateError;
 use streams_core::layout::Fused;
 use streams_core::machine::Machine;
@@ -9,7 +11,7 @@ use streams_core::plan::{Job, Plan, Settings};
 use streams_core::ports::{Input, Output, Ports, Sink, Source};
 use streams_core::prelude::*;
 use streams_core::store::memory::MemoryStore;
-use streams_core::store::{Delta, Store};
+use streams_core::store::{Delta, Store, Write};
 use streams_core::testing::Harness;
 
 #[record]
@@ -37,6 +39,8 @@ totals!(sums, tumbling(secs(10)), u64, sum(|e| e.amount));
 totals!(largest, tumbling(secs(10)), u64, max(|e| e.amount));
 totals!(longer, tumbling(secs(20)), u64, sum(|e| e.amount));
 totals!(overlapping, hopping(secs(20), secs(10)), u64, sum(|e| e.amount));
+
+totals!(by_the_hour, hopping(hours(1), secs(1)), u64, count());
 
 #[stream_job]
 fn not_far_ahead(events: Stream<Event>) -> Stream<u64> {
@@ -104,6 +108,26 @@ fn state_of_another_operator_is_refused() {
     );
     check(longer, Some("windows of 20000 ms"));
     check(overlapping, Some("windows of 20000 ms every 10000 ms"));
+}
+
+/// A window of an hour begins every second: a record is in 3,600 of them, and in one row.
+#[test]
+fn overlapping_windows_keep_panes_and_no_copies() {
+    let mut machine = machine(by_the_hour);
+    let mut puts = |seconds: std::ops::Range<i64>, per_second: i64| {
+        let event = |at| Event { key: 1, amount: 1, at };
+        let mut events: Vec<Event> =
+            seconds.flat_map(|s| (0..per_second).map(move |n| event(s * 1_000 + n))).collect();
+        machine.feed(0, Batch::Typed(&mut events));
+        machine.drain(&mut Effects::default());
+        let mut delta = Delta::new();
+        machine.checkpoint(&mut delta, b"m").unwrap();
+        delta.writes().filter(|write| matches!(write, Write::Put { .. })).count()
+    };
+    // Beside the panes: the largest time seen, and the watermark.
+    assert_eq!(puts(0..1, 1), 2 + 1);
+    assert_eq!(puts(0..1, 500), 2 + 1);
+    assert_eq!(puts(1..101, 50), 2 + 100);
 }
 
 /// An accumulator whose state encodes and does not decode.

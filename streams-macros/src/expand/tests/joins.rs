@@ -251,9 +251,9 @@ fn a_row_that_says_where_it_belongs() {
         fn build<__L: __p::Layout, __P: __p::Ports>(
             mut __plan: __p::Plan<__L, __P>,
         ) -> __p::Built {
-            let n = __plan.setting::<u64>("n")?;
-            let (__q0, a) = __plan.source::<Stream<A>>("a");
-            let (__q1, b) = __plan.source::<Stream<B>>("b");
+            let n = __plan.setting("n", __p::setting_type::<u64>())?;
+            let (__q0, a) = __plan.source::<Stream<A>, _>("a");
+            let (__q1, b) = __plan.source::<Stream<B>, _>("b");
             let __s2 = b.event_time(|r| r.at, w()).named("event_time");
             let __s3 = __s2.key_by(|r| r.id);
             let __s4 = a.event_time(|r| r.at, w()).named("event_time_2");
@@ -301,8 +301,8 @@ fn latecomers_of_a_join() {
         fn build<__L: __p::Layout, __P: __p::Ports>(
             mut __plan: __p::Plan<__L, __P>,
         ) -> __p::Built {
-            let (__q0, a) = __plan.source::<Stream<A>>("a");
-            let (__q1, b) = __plan.source::<Stream<B>>("b");
+            let (__q0, a) = __plan.source::<Stream<A>, _>("a");
+            let (__q1, b) = __plan.source::<Stream<B>, _>("b");
             let __s2 = b.event_time(|r| r.at, w()).named("event_time");
             let __s3 = __s2.key_by(|r| r.id);
             let __s4 = a.event_time(|r| r.at, w()).named("event_time_2");
