@@ -62,12 +62,7 @@ pub trait TableRow: Input + Sync {}
 #[diagnostic::do_not_recommend]
 impl<V: Input + Sync> TableRow for V {}
 
-/// What rows are found by.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be the key of a table's rows",
-    label = "rows are found by `{Self}`",
-    note = "a key is owned, hashable, ordered and encodable, as that of `key_by`, and can be seen by several threads"
-)]
+/// What rows are found by, seen by all machines of a job.
 pub trait TableKey: Key + Sync {}
 
 #[diagnostic::do_not_recommend]

@@ -34,7 +34,7 @@ impl<K, V, F, P> std::fmt::Debug for Lookup<K, V, F, P> {
     }
 }
 
-impl<K: TableKey, V: TableRow, F, P> Lookup<K, V, F, P> {
+impl<K: 'static, V: 'static, F, P> Lookup<K, V, F, P> {
     pub(crate) fn new(
         id: &'static str,
         address: Arc<str>,
@@ -46,7 +46,9 @@ impl<K: TableKey, V: TableRow, F, P> Lookup<K, V, F, P> {
         let content = Content::default();
         Self { id, address, key, key_of, pairing, shared: None, version: 0, content, _types: PhantomData }
     }
+}
 
+impl<K: TableKey, V: TableRow, F, P> Lookup<K, V, F, P> {
     fn look_again(&mut self) {
         if let Some((version, content)) = self.shared.as_ref().and_then(|shared| shared.newer(self.version)) {
             (self.version, self.content) = (version, content);

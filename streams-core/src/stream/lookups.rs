@@ -2,7 +2,8 @@
 
 use super::{Next, Pure, Stream};
 use crate::join::{Inner, LeftOuter};
-use crate::lookup::{Table, TableKey, TableRow};
+use crate::key::Key;
+use crate::lookup::{Table, TableRow};
 use crate::op::lookup::Lookup;
 
 impl<T, K, Tm, W, O, H> Stream<T, K, Tm, W, O, H> {
@@ -30,21 +31,21 @@ impl<T, K, Tm, W, O, H> Stream<T, K, Tm, W, O, H> {
     /// job.push("hits", Hit { ip: "10.0.0.2".to_owned() });
     /// assert_eq!(job.take::<String>("owners"), ["ann"]);
     /// ```
-    pub fn lookup<V, K2, R, F, G, P>(
+    pub fn lookup<V, K2, R, F, G, P, M>(
         self,
         table: Table<V>,
         key: F,
         key_of_row: G,
         row: P,
-    ) -> Next<R, K, Tm, W, O, Lookup<K2, V, F, Inner<P>>, H>
+    ) -> <K2 as Key<M>>::Proven<Next<R, K, Tm, W, O, Lookup<K2, V, F, Inner<P>>, H>>
     where
         V: TableRow,
-        K2: TableKey,
+        K2: Key<M> + Sync,
         F: Fn(&T) -> K2 + Pure,
         G: Fn(&V) -> K2 + Pure,
         P: Fn(&T, &V) -> R + Pure,
     {
-        self.then(Lookup::new("lookup", table.address, key, key_of_row, Inner(row)))
+        <K2 as Key<M>>::proven(self.then(Lookup::new("lookup", table.address, key, key_of_row, Inner(row))))
     }
 
     /// As [`Self::lookup`], and a record whose key has no row comes with `None`.
@@ -72,20 +73,26 @@ impl<T, K, Tm, W, O, H> Stream<T, K, Tm, W, O, H> {
     /// job.push("hits", Hit { ip: "10.0.0.2".to_owned() });
     /// assert_eq!(job.take::<String>("owners"), ["nobody"]);
     /// ```
-    pub fn left_lookup<V, K2, R, F, G, P>(
+    pub fn left_lookup<V, K2, R, F, G, P, M>(
         self,
         table: Table<V>,
         key: F,
         key_of_row: G,
         row: P,
-    ) -> Next<R, K, Tm, W, O, Lookup<K2, V, F, LeftOuter<P>>, H>
+    ) -> <K2 as Key<M>>::Proven<Next<R, K, Tm, W, O, Lookup<K2, V, F, LeftOuter<P>>, H>>
     where
         V: TableRow,
-        K2: TableKey,
+        K2: Key<M> + Sync,
         F: Fn(&T) -> K2 + Pure,
         G: Fn(&V) -> K2 + Pure,
         P: Fn(&T, Option<&V>) -> R + Pure,
     {
-        self.then(Lookup::new("left_lookup", table.address, key, key_of_row, LeftOuter(row)))
+        <K2 as Key<M>>::proven(self.then(Lookup::new(
+            "left_lookup",
+            table.address,
+            key,
+            key_of_row,
+            LeftOuter(row),
+        )))
     }
 }
