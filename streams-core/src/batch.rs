@@ -70,8 +70,15 @@ pub enum Batch<'a> {
     },
     /// A `Vec<T>` of the port's type, emptied by the machine.
     Typed(&'a mut (dyn Any + Send)),
+    /// At most so many records that the port's source makes itself ([`crate::ports::Source::pull`]).
+    Pulled(usize),
     /// What another machine of the job sent through a shuffle.
-    Parcel(Parcel),
+    Parcel {
+        /// The machine.
+        sender: usize,
+        /// What it sent.
+        parcel: Parcel,
+    },
     /// Records that came through a shuffle topic, each with the watermark of the stage that it brings.
     Encoded(&'a [(i64, &'a [u8])]),
 }
@@ -85,4 +92,6 @@ pub enum Taken {
     /// other branches of a fan-out) is still in the machine, so a driver that wants to stop in front of it goes
     /// back to a checkpoint and feeds the records before it.
     Until(usize),
+    /// All of it, and the port's source will make no more.
+    Dry,
 }

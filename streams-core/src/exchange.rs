@@ -24,6 +24,10 @@ pub(crate) struct ExchangeEntry<K, T, N> {
     id: OperatorId,
     watermark_ms: i64,
     idle: bool,
+    /// By sender, how far its event time has come, where that of each counts ([`Entry::relay`]).
+    senders: Vec<i64>,
+    relayed: bool,
+    senders_id: OperatorId,
     node: N,
     _type: PhantomData<fn() -> (K, T)>,
 }
@@ -32,13 +36,41 @@ pub(crate) struct ExchangeEntry<K, T, N> {
 pub(crate) type Shipped<K, T> = Vec<(i64, Rec<K, T>)>;
 
 impl<K, T, N> ExchangeEntry<K, T, N> {
-    pub(crate) fn new(exchange: usize, node: N) -> Self {
-        let id = OperatorId::exchange(exchange);
-        Self { id, watermark_ms: UNTIMED, idle: false, node, _type: PhantomData }
+    /// The end of an exchange between so many machines of one process; through topics there is one sender.
+    pub(crate) fn new(exchange: usize, n_senders: usize, node: N) -> Self {
+        Self {
+            id: OperatorId::exchange(exchange),
+            watermark_ms: UNTIMED,
+            idle: false,
+            senders: vec![UNTIMED; n_senders],
+            relayed: false,
+            senders_id: OperatorId::senders(exchange),
+            node,
+            _type: PhantomData,
+        }
     }
 
-    // Every sender of one exchange reads an interleaved part of the same sources, in an order that all
-    // receivers keep; so the largest watermark seen is the watermark of everything before.
+    // Where the senders read sources, each reads an interleaved part of the same ones, in an order that all
+    // receivers keep; so the largest watermark seen is the watermark of everything before. Behind another
+    // exchange each sender has keys of its own: what one has given out says nothing of the others, and event time
+    // is the smallest of theirs.
+    #[inline(always)]
+    fn hear<C: Context>(&mut self, sender: usize, at_ms: i64, cx: &mut C)
+    where
+        N: Push<Rec<K, T>, C>,
+    {
+        if !self.relayed {
+            return self.advance(at_ms, cx);
+        }
+        if let Some(known) = self.senders.get_mut(sender)
+            && at_ms > *known
+        {
+            *known = at_ms;
+            let smallest = self.senders.iter().copied().min().unwrap_or(at_ms);
+            self.advance(smallest, cx);
+        }
+    }
+
     #[inline(always)]
     fn advance<C: Context>(&mut self, at_ms: i64, cx: &mut C)
     where
@@ -87,13 +119,15 @@ where
     N: Push<Rec<K, T>, C> + Send,
 {
     fn feed(&mut self, batch: Batch<'_>, cx: &mut C) -> Taken {
-        let parcel = match batch {
-            Batch::Parcel(parcel) => parcel,
+        let (sender, parcel) = match batch {
+            Batch::Parcel { sender, parcel } => (sender, parcel),
             Batch::Encoded(records) => {
                 self.feed_encoded(records, cx);
                 return Taken::All;
             }
-            Batch::Raw { .. } | Batch::Typed(_) => unreachable!("exchanges take what came through a shuffle"),
+            Batch::Raw { .. } | Batch::Typed(_) | Batch::Pulled(_) => {
+                unreachable!("exchanges take what came through a shuffle")
+            }
         };
         let Parcel { records, watermark_ms, idle, .. } = parcel;
         if !idle {
@@ -102,10 +136,10 @@ where
         let records =
             records.downcast::<Shipped<K, T>>().expect("a parcel comes from the shuffle of the same job");
         for (at_ms, record) in *records {
-            self.advance(at_ms, cx);
+            self.hear(sender, at_ms, cx);
             self.node.push(record, cx);
         }
-        self.advance(watermark_ms, cx);
+        self.hear(sender, watermark_ms, cx);
         self.rest(idle, cx);
         Taken::All
     }
@@ -119,11 +153,24 @@ where
             System::NewSplit(loader) => {
                 if let Some(saved) = loader.value(self.id, "exchange") {
                     self.watermark_ms = saved;
+                    self.senders.fill(saved);
+                }
+                if let Some(saved) = loader.value::<Vec<i64>>(self.senders_id, "senders") {
+                    self.senders.iter_mut().zip(saved).for_each(|(known, saved)| *known = saved);
                 }
             }
-            System::CheckPoint(saver) => saver.put_value(self.id, "exchange", &self.watermark_ms),
+            System::CheckPoint(saver) => {
+                saver.put_value(self.id, "exchange", &self.watermark_ms);
+                if self.relayed {
+                    saver.put_value(self.senders_id, "senders", &self.senders);
+                }
+            }
             _ => {}
         }
         self.node.system(message, cx);
+    }
+
+    fn relay(&mut self) {
+        self.relayed = true;
     }
 }

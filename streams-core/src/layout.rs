@@ -64,7 +64,12 @@ impl<L: std::fmt::Debug, C> std::fmt::Debug for Assembly<L, C> {
 }
 
 /// Makes `node` an entry of the machine and gives its number.
-fn add_exchange<L, C, K, T, N>(assembly: &mut Assembly<L, C>, _queue: Queue<K, T>, node: N) -> usize
+fn add_exchange<L, C, K, T, N>(
+    assembly: &mut Assembly<L, C>,
+    _queue: Queue<K, T>,
+    n_senders: usize,
+    node: N,
+) -> usize
 where
     C: Context,
     K: Key,
@@ -72,7 +77,7 @@ where
     N: Push<Rec<K, T>, C> + Send + 'static,
 {
     let exchange = assembly.exchanges.len();
-    assembly.exchanges.push(Box::new(ExchangeEntry::new(exchange, node)));
+    assembly.exchanges.push(Box::new(ExchangeEntry::new(exchange, n_senders, node)));
     exchange
 }
 
@@ -137,7 +142,7 @@ impl Layout for Exchanged {
         E: Push<Rec<K, T>, C> + Send + 'static,
     {
         let n_machines = assembly.layout.n_machines;
-        let exchange = add_exchange(assembly, queue, lift(next));
+        let exchange = add_exchange(assembly, queue, n_machines, lift(next));
         Outbox::new(exchange, n_machines)
     }
 }
@@ -172,7 +177,7 @@ impl Layout for Sharded {
         N: Push<Rec<K, T>, I> + Send + 'static,
         E: Push<Rec<K, T>, C> + Send + 'static,
     {
-        let exchange = add_exchange(assembly, queue, lift(next));
+        let exchange = add_exchange(assembly, queue, 1, lift(next));
         let n_queues = assembly.layout.n_queues.get(exchange).copied().unwrap_or(1).max(1);
         Letterbox::new(exchange, n_queues)
     }

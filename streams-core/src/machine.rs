@@ -137,6 +137,9 @@ pub(crate) trait Entry<C>: Send {
     fn feed(&mut self, batch: Batch<'_>, cx: &mut C) -> Taken;
     fn watermark(&mut self, at_ms: i64, cx: &mut C);
     fn system(&mut self, message: &mut System<'_>, cx: &mut C);
+
+    /// What comes in has come through another exchange before, so that each sender has an event time of its own.
+    fn relay(&mut self) {}
 }
 
 /// A source port: decodes where bytes come in.
@@ -163,6 +166,13 @@ where
                     self.node.push(Rec { ts: UNTIMED, key: NoKey, val }, cx);
                 }
             }
+            Batch::Pulled(most) => {
+                let node = &mut self.node;
+                let made = self.source.pull(most, |val| node.push(Rec { ts: UNTIMED, key: NoKey, val }, cx));
+                if made < most {
+                    return Taken::Dry;
+                }
+            }
             Batch::Raw { batch, from, stop_on_reject } => {
                 for (index, record) in batch.records.iter().enumerate().skip(from) {
                     cx.base().origin = Origin::Batch(u32::try_from(index).unwrap_or(u32::MAX));
@@ -178,7 +188,7 @@ where
                 }
                 cx.base().leave_batch();
             }
-            Batch::Parcel(_) | Batch::Encoded(_) => unreachable!("these batches are for exchanges"),
+            Batch::Parcel { .. } | Batch::Encoded(_) => unreachable!("these batches are for exchanges"),
         }
         Taken::All
     }
@@ -202,6 +212,18 @@ pub(crate) struct Assembled<C> {
 }
 
 impl<C: Context> Assembled<C> {
+    /// Tells the exchanges to which others send.
+    pub(crate) fn relayed(mut self) -> Self {
+        for from in self.n_sources..self.entries.len() {
+            for exchange in self.reach(from).exchanges {
+                if let Some(entry) = self.entries.get_mut(self.n_sources + exchange) {
+                    entry.relay();
+                }
+            }
+        }
+        self
+    }
+
     fn entry(&mut self, entry: usize) -> (&mut dyn Entry<C>, &mut C) {
         let found = self.entries.get_mut(entry).expect("drivers use the entries that the machine has");
         (found.as_mut(), &mut self.cx)

@@ -263,7 +263,7 @@ impl<L: Layout, P: Ports, C: Context> Wiring<L, P, C> {
         let n_sources = sources.len();
         let entries = sources.into_iter().map(|(_, entry)| entry);
         let entries = entries.chain(self.assembly.exchanges.drain(..)).collect();
-        Ok(Box::new(Assembled { n_sources, focus: None, entries, cx }))
+        Ok(Box::new(Assembled { n_sources, focus: None, entries, cx }.relayed()))
     }
 }
 

@@ -48,11 +48,21 @@ impl<T: Never + Serialize + Send + 'static> Output<Fails> for T {
     crate::proof::holds!();
 }
 
-/// Turns the bytes of one record into a value.
+/// Turns the bytes of one record into a value, or makes values itself.
 pub trait Source<T>: Send + 'static {
     /// # Errors
     /// Why the bytes are no `T`, for a person to read; the record becomes a reject.
     fn decode(&mut self, bytes: &[u8]) -> Result<T, String>;
+
+    /// Gives up to `most` values of its own making to `take`, one by one and in order, and says how many; fewer
+    /// than `most` only when it has no more. A source of bytes has none.
+    fn pull(&mut self, most: usize, take: impl FnMut(T)) -> usize
+    where
+        Self: Sized,
+    {
+        let _ = (most, take);
+        0
+    }
 }
 
 /// Takes the results of one output port.

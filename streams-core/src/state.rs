@@ -35,6 +35,11 @@ impl OperatorId {
         Self { name: "exchange", hash: xxh3_64(format!("exchange {index}").as_bytes()) }
     }
 
+    /// The id of what an exchange knows of its senders.
+    pub(crate) fn senders(index: usize) -> Self {
+        Self { name: "senders", hash: xxh3_64(format!("senders {index}").as_bytes()) }
+    }
+
     /// The id of the writing end of an exchange.
     pub(crate) fn border(index: usize) -> Self {
         Self { name: "border", hash: xxh3_64(format!("border {index}").as_bytes()) }

@@ -4,6 +4,7 @@
 //! Neither lets the clock decide about data; time decides only when a checkpoint is taken.
 
 mod round;
+pub(crate) mod shuffle;
 pub(crate) mod single;
 pub(crate) mod spill;
 pub(crate) mod worker;

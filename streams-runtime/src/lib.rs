@@ -51,6 +51,7 @@ mod codec;
 mod commit;
 mod deadletter;
 mod driver;
+pub mod embed;
 mod error;
 mod format;
 mod job;

@@ -9,11 +9,12 @@
 use std::sync::mpsc::{Receiver, Sender};
 
 use streams_core::batch::{Batch, Taken};
-use streams_core::effects::{Effects, Gauges, Parcel};
+use streams_core::effects::{Effects, Gauges};
 use streams_core::machine::Machine;
 use streams_core::store::Delta;
 
 use super::round::{Rest, Share};
+use super::shuffle::{Orphaned, Shuffle};
 use super::{failed, guard};
 use crate::error::Error;
 use crate::job::{JobHandle, dry};
@@ -61,12 +62,7 @@ pub(crate) struct Worker {
     pub(crate) undo: Option<Undo>,
     pub(crate) prefix: [u8; 3],
     pub(crate) stop_on_reject: bool,
-    /// To each worker, itself included.
-    pub(crate) to: Vec<Sender<Vec<Parcel>>>,
-    /// From each worker, itself included.
-    pub(crate) from: Vec<Receiver<Vec<Parcel>>>,
-    /// By shuffle, then by worker: what is waiting to be sent.
-    pub(crate) waiting: Vec<Vec<Vec<Parcel>>>,
+    pub(crate) shuffle: Shuffle,
     /// Ports that have ended.
     pub(crate) ended: Vec<usize>,
     /// Ports that are idle, and those that were in front of the last round.
@@ -99,6 +95,12 @@ enum Broken {
 impl From<Error> for Broken {
     fn from(error: Error) -> Self {
         Self::Failed(error)
+    }
+}
+
+impl From<Orphaned> for Broken {
+    fn from(Orphaned: Orphaned) -> Self {
+        Self::Orphaned
     }
 }
 
@@ -137,7 +139,7 @@ impl Worker {
             self.ended = ended.to_vec();
             self.idle.clone_from(&self.idle_before);
         }
-        self.waiting.iter_mut().flatten().for_each(Vec::clear);
+        self.shuffle.clear();
         Ok(Told::Undone)
     }
 
@@ -176,7 +178,7 @@ impl Worker {
             taken
         })?;
         let n_exchanges = self.machine.n_exchanges();
-        self.gather(&mut effects, n_exchanges);
+        self.shuffle.gather(&mut effects, n_exchanges);
         let dry = self.dried_up(turn);
         for exchange in (0..n_exchanges).rev() {
             self.exchange(exchange, dry.contains(&exchange), turn.first, &mut effects, &place)?;
@@ -208,22 +210,10 @@ impl Worker {
         effects: &mut Effects,
         place: &dyn Fn() -> String,
     ) -> Result<(), Broken> {
-        if let Some(waiting) = self.waiting.get_mut(exchange) {
-            for (to, parcels) in self.to.iter().zip(waiting) {
-                to.send(std::mem::take(parcels)).map_err(|_| Broken::Orphaned)?;
-            }
-        }
+        self.shuffle.send(exchange)?;
+        let machine = self.machine.as_mut();
+        self.shuffle.receive(exchange, first, machine, |feed| guard(place, feed).map_err(Broken::from))?;
         let entry = self.machine.n_sources() + exchange;
-        let (behind, front) = self.from.split_at(first.min(self.from.len()));
-        for from in front.iter().chain(behind) {
-            let parcels = from.recv().map_err(|_| Broken::Orphaned)?;
-            let machine = &mut self.machine;
-            guard(place, || {
-                for parcel in parcels {
-                    machine.feed(entry, Batch::Parcel(parcel));
-                }
-            })?;
-        }
         let machine = &mut self.machine;
         guard(place, || {
             if end {
@@ -231,27 +221,8 @@ impl Worker {
             }
             machine.drain(effects);
         })?;
-        self.gather(effects, exchange);
+        self.shuffle.gather(effects, exchange);
         Ok(())
-    }
-
-    /// Puts what was drained behind what is waiting, for the shuffles below `below`; the others have had their
-    /// turn, and nothing comes behind them in the same round.
-    fn gather(&mut self, effects: &mut Effects, below: usize) {
-        self.waiting.resize_with(self.waiting.len().max(effects.parcels.len()), Vec::new);
-        for (index, (waiting, parcels)) in self.waiting.iter_mut().zip(&mut effects.parcels).enumerate() {
-            waiting.resize_with(self.to.len(), Vec::new);
-            if index >= below {
-                debug_assert!(
-                    parcels.iter().all(Parcel::is_empty),
-                    "shuffles send on to smaller numbers only"
-                );
-                continue;
-            }
-            for (waiting, parcel) in waiting.iter_mut().zip(parcels.drain(..)) {
-                waiting.push(parcel);
-            }
-        }
     }
 }
 

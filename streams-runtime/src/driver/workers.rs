@@ -17,6 +17,7 @@ use streams_core::machine::Machine;
 use streams_core::store::Delta;
 
 use super::round::{Rest, Round, Share};
+use super::shuffle::mesh;
 use super::worker::{Order, Told, Worker};
 use super::{End, lines_of};
 use crate::clock::Clock;
@@ -64,18 +65,6 @@ impl<'a> Workers<'a> {
     ) -> Self {
         let n = machines.len();
         let (ended, session_records) = (session.ended_ports(), session.counters.records_in);
-        // channels[sender][receiver], then turned into what each worker holds.
-        let mut receivers: Vec<Vec<Receiver<_>>> = (0..n).map(|_| Vec::new()).collect();
-        let mut senders: Vec<Vec<Sender<_>>> = Vec::new();
-        for _ in 0..n {
-            let mut row = Vec::new();
-            for held in &mut receivers {
-                let (to, from) = channel();
-                row.push(to);
-                held.push(from);
-            }
-            senders.push(row);
-        }
         let mut workers = Self {
             session,
             orders: Vec::new(),
@@ -86,18 +75,14 @@ impl<'a> Workers<'a> {
             clock: Clock::of(job.topology),
             dealt: session_records,
         };
-        for (index, (((machine, undo), to), from)) in
-            machines.into_iter().zip(senders).zip(receivers).enumerate()
-        {
+        for (index, ((machine, undo), shuffle)) in machines.into_iter().zip(mesh(n)).enumerate() {
             let worker = Worker {
                 job: job.clone(),
                 machine,
                 undo,
                 prefix: machine_prefix(index),
                 stop_on_reject: workers.session.on_bad == OnBad::Stop,
-                to,
-                from,
-                waiting: Vec::new(),
+                shuffle,
                 ended: ended.clone(),
                 idle: Vec::new(),
                 idle_before: Vec::new(),

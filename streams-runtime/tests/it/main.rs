@@ -6,6 +6,7 @@
 )]
 
 mod bad_records;
+mod embed;
 mod formats;
 mod idle;
 mod inputs;

@@ -17,7 +17,7 @@ impl Workers<'_> {
         // The first one in the order of the input; workers behind it may have stopped as well.
         let first = answers.iter().enumerate().find_map(|(worker, (_, taken))| match taken {
             Taken::Until(index) => Some((worker, *index)),
-            Taken::All => None,
+            Taken::All | Taken::Dry => None,
         });
         let source = first.and_then(|(worker, index)| shares.get(worker).map(|share| (worker, index, share)));
         let effects = answers.iter().map(|(effects, _)| effects);
