@@ -16,6 +16,14 @@ impl<R> Operator<R> for Id {
     fn push<C: Context, N: Push<R, C>>(&mut self, record: R, next: &mut N, cx: &mut C) {
         next.push(record, cx);
     }
+
+    #[inline(always)]
+    fn push_shared<C: Context, N: Push<R, C>>(&mut self, record: &R, next: &mut N, cx: &mut C)
+    where
+        R: Clone,
+    {
+        next.push_shared(record, cx);
+    }
 }
 
 /// `A`, then `B`.
@@ -39,6 +47,14 @@ where
     }
 
     #[inline(always)]
+    fn push_shared(&mut self, record: &R, cx: &mut C)
+    where
+        R: Clone,
+    {
+        self.operator.push_shared(record, self.next, cx);
+    }
+
+    #[inline(always)]
     fn watermark(&mut self, at_ms: i64, cx: &mut C) {
         self.operator.watermark(at_ms, self.next, cx);
     }
@@ -55,6 +71,14 @@ impl<R, A: Operator<R>, B: Operator<A::Out>> Operator<R> for Then<A, B> {
     #[inline(always)]
     fn push<C: Context, N: Push<B::Out, C>>(&mut self, record: R, next: &mut N, cx: &mut C) {
         self.0.push(record, &mut Behind { operator: &mut self.1, next }, cx);
+    }
+
+    #[inline(always)]
+    fn push_shared<C: Context, N: Push<B::Out, C>>(&mut self, record: &R, next: &mut N, cx: &mut C)
+    where
+        R: Clone,
+    {
+        self.0.push_shared(record, &mut Behind { operator: &mut self.1, next }, cx);
     }
 
     #[inline(always)]
@@ -104,6 +128,14 @@ where
     #[inline(always)]
     fn push(&mut self, record: H, cx: &mut C) {
         self.operators.push(record, &mut self.tail, cx);
+    }
+
+    #[inline(always)]
+    fn push_shared(&mut self, record: &H, cx: &mut C)
+    where
+        H: Clone,
+    {
+        self.operators.push_shared(record, &mut self.tail, cx);
     }
 
     #[inline(always)]

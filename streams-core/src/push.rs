@@ -60,6 +60,14 @@ pub enum System<'a> {
 pub trait Push<R, C: Context> {
     /// One record.
     fn push(&mut self, record: R, cx: &mut C);
+    /// One record that goes elsewhere too. Only who keeps it takes a copy: a filter that drops it does not.
+    #[inline(always)]
+    fn push_shared(&mut self, record: &R, cx: &mut C)
+    where
+        R: Clone,
+    {
+        self.push(record.clone(), cx);
+    }
     /// Event time has reached `at_ms`: no record with a smaller time is expected.
     fn watermark(&mut self, at_ms: i64, cx: &mut C);
     /// A message for every operator.
@@ -75,6 +83,15 @@ pub trait Operator<R> {
 
     /// One record.
     fn push<C: Context, N: Push<Self::Out, C>>(&mut self, record: R, next: &mut N, cx: &mut C);
+
+    /// One record that goes elsewhere too, see [`Push::push_shared`].
+    #[inline(always)]
+    fn push_shared<C: Context, N: Push<Self::Out, C>>(&mut self, record: &R, next: &mut N, cx: &mut C)
+    where
+        R: Clone,
+    {
+        self.push(record.clone(), next, cx);
+    }
 
     /// Event time has reached `at_ms`.
     #[inline(always)]

@@ -47,8 +47,14 @@ where
 {
     #[inline(always)]
     fn push(&mut self, record: Rec<K, T>, cx: &mut C) {
-        self.0.push(record.clone(), cx);
+        self.0.push_shared(&record, cx);
         self.1.push(record, cx);
+    }
+
+    #[inline(always)]
+    fn push_shared(&mut self, record: &Rec<K, T>, cx: &mut C) {
+        self.0.push_shared(record, cx);
+        self.1.push_shared(record, cx);
     }
 
     #[inline(always)]
@@ -80,6 +86,14 @@ where
     }
 
     #[inline(always)]
+    fn push_shared(&mut self, record: &R, cx: &mut (crate::merge::Merge<N>, C))
+    where
+        R: Clone,
+    {
+        cx.0.next.push_shared(record, &mut cx.1);
+    }
+
+    #[inline(always)]
     fn watermark(&mut self, at_ms: i64, cx: &mut (crate::merge::Merge<N>, C)) {
         cx.0.watermark(self.0, at_ms, &mut cx.1);
     }
@@ -104,6 +118,14 @@ where
     #[inline(always)]
     fn push(&mut self, record: R, cx: &mut (M, C)) {
         self.0.push(record, &mut cx.1);
+    }
+
+    #[inline(always)]
+    fn push_shared(&mut self, record: &R, cx: &mut (M, C))
+    where
+        R: Clone,
+    {
+        self.0.push_shared(record, &mut cx.1);
     }
 
     #[inline(always)]

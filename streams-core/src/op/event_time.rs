@@ -97,7 +97,7 @@ impl<K, T, F: ReadTime<T>, B: TimeBound> Operator<Rec<K, T>> for EventTime<F, B>
     type Out = Rec<K, T>;
 
     #[inline(always)]
-    fn push<C: Context, N: Push<Self::Out, C>>(&mut self, record: Rec<K, T>, next: &mut N, cx: &mut C) {
+    fn push<C: Context, N: Push<Self::Out, C>>(&mut self, mut record: Rec<K, T>, next: &mut N, cx: &mut C) {
         let ts = match self.f.read(&record.val, cx.base()) {
             Ok(ts) => ts,
             Err(why) => return cx.base().reject(self.id.name(), why.to_owned(), None),
@@ -116,7 +116,9 @@ impl<K, T, F: ReadTime<T>, B: TimeBound> Operator<Rec<K, T>> for EventTime<F, B>
                 next.watermark(at_ms, cx);
             }
         }
-        next.push(Rec { ts, key: record.key, val: record.val }, cx);
+        // In place: a large record is not copied for its time.
+        record.ts = ts;
+        next.push(record, cx);
     }
 
     fn watermark<C: Context, N: Push<Self::Out, C>>(&mut self, at_ms: i64, next: &mut N, cx: &mut C) {

@@ -294,12 +294,16 @@ where
 
     #[inline(always)]
     fn push<C: Context, N: Push<Self::Out, C>>(&mut self, record: Rec<K, T>, next: &mut N, cx: &mut C) {
-        // A known key is not cloned.
-        if self.rows.get(&record.key).is_none_or(|row| row.kept.n == 0) {
-            self.begin(&record.key, record.ts, cx.base());
-        }
         let heard_ms = record.ts.max(self.watermark_ms);
-        let Some(row) = self.rows.get_mut(&record.key) else { return };
+        // A known key is not cloned, and looked up once.
+        let row = match self.rows.get_mut(&record.key) {
+            Some(row) if row.kept.n > 0 => row,
+            _ => {
+                self.begin(&record.key, record.ts, cx.base());
+                let Some(row) = self.rows.get_mut(&record.key) else { return };
+                row
+            }
+        };
         let (kept, triggers) = (&mut row.kept, self.triggers);
         row.changed = true;
         kept.last_ms = kept.last_ms.max(heard_ms);

@@ -42,6 +42,7 @@ pub struct SessionAggregate<K, T, A: Aggregates<T>, F> {
     aggregates: A,
     finish: F,
     gap: i128,
+    gap_ms: u64,
     lateness: i128,
     updates: Updates,
     keys: HashMap<K, Sessions<A::State>>,
@@ -77,6 +78,7 @@ impl<K: Key, T, A: Aggregates<T>, F> SessionAggregate<K, T, A, F> {
             aggregates,
             finish,
             gap: i128::from(gap_ms),
+            gap_ms: gap_ms.unsigned_abs(),
             lateness: i128::from(updates.lateness_ms),
             updates,
             keys: HashMap::new(),
@@ -264,21 +266,17 @@ impl<K: Key, T, A: Aggregates<T>, F> SessionAggregate<K, T, A, F> {
         L: Push<Rec<K, T>, C>,
         N: Push<Rec<K, R>, C>,
     {
-        let (now, gap) = (self.now(), self.gap);
-        // Almost every record goes on with the one open session of its key.
+        // Almost every record goes on with the one open session of its key, behind its beginning.
         if let Some(sessions) = self.keys.get_mut(&record.key)
             && let [session] = sessions.list.as_mut_slice()
+            && session.goes_on(record.ts, self.watermark_ms, self.gap_ms)
             && (sessions.whole || self.unread_ms.is_none())
         {
-            let (end, at) = (session.end(gap), i128::from(record.ts));
-            if end > now && at < end && at + gap > i128::from(session.kept.start_ms) {
-                session.kept.start_ms = session.kept.start_ms.min(record.ts);
-                session.kept.last_ms = session.kept.last_ms.max(record.ts);
-                self.aggregates.add(&mut session.kept.state, &record.val);
-                session.changed = true;
-                session.kept.fresh = true;
-                return self.freshen();
-            }
+            session.kept.last_ms = session.kept.last_ms.max(record.ts);
+            self.aggregates.add(&mut session.kept.state, &record.val);
+            session.changed = true;
+            session.kept.fresh = true;
+            return self.freshen();
         }
         self.join(record, late, next, cx);
     }

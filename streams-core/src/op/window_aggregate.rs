@@ -72,13 +72,36 @@ struct Slot<S> {
     changed: bool,
 }
 
+/// The rows are either in the table or in order.
 #[derive(Debug)]
 struct Pane<K, S> {
     rows: Rows<K, S>,
+    /// In order of key since a window fired that is not the last one over the pane: the others want them so too, and
+    /// almost never a record comes in between.
+    in_order: Vec<(K, Slot<S>)>,
     /// Whether rows may have changed since the last checkpoint.
     touched: bool,
     /// Whether the store has rows of it.
     saved: bool,
+}
+
+impl<K: Key, S> Pane<K, S> {
+    fn new(rows: Rows<K, S>, saved: bool) -> Self {
+        Self { rows, in_order: Vec::new(), touched: false, saved }
+    }
+
+    /// Puts the rows in order.
+    fn order(&mut self) {
+        if !self.rows.is_empty() {
+            self.in_order.extend(self.rows.drain());
+            self.in_order.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        }
+    }
+
+    /// Puts the rows back into the table, for a record that comes after all.
+    fn disorder(&mut self) {
+        self.rows.extend(std::mem::take(&mut self.in_order));
+    }
 }
 
 impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
@@ -117,11 +140,8 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
         }
         self.cool();
         let spare = &mut self.spare;
-        let pane = self.panes.entry(start).or_insert_with(|| Pane {
-            rows: std::mem::take(spare),
-            touched: false,
-            saved: false,
-        });
+        let pane = self.panes.entry(start).or_insert_with(|| Pane::new(std::mem::take(spare), false));
+        pane.disorder();
         pane.touched = true;
         self.hot = std::mem::take(&mut pane.rows);
         self.hot_start_ms = start;
@@ -231,27 +251,30 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
             }
             panes += 1;
             rows.reserve(pane.rows.len());
-            let (len, capacity) = (pane.rows.len(), pane.rows.capacity());
-            rows.extend(pane.rows.drain().map(|(key, slot)| (key, slot.state)));
-            // A table that was mostly empty is not worth its memory.
-            if capacity > self.spare.capacity() && capacity / 4 <= len {
-                self.spare = pane.rows;
-            }
+            let len = pane.rows.len();
+            rows.extend(
+                pane.in_order.into_iter().chain(pane.rows.drain()).map(|(key, slot)| (key, slot.state)),
+            );
+            keep_table(&mut self.spare, pane.rows, len);
         }
-        for (&start, pane) in &self.panes {
+        for (&start, pane) in &mut self.panes {
             if i128::from(start) >= end {
                 break;
             }
             panes += 1;
-            rows.reserve(pane.rows.len());
-            rows.extend(pane.rows.iter().map(|(key, slot)| (key.clone(), slot.state.clone())));
+            let len = pane.rows.len();
+            pane.order();
+            keep_table(&mut self.spare, std::mem::take(&mut pane.rows), len);
+            rows.reserve(pane.in_order.len());
+            rows.extend(pane.in_order.iter().map(|(key, slot)| (key.clone(), slot.state.clone())));
         }
         if planted(Bug::HashOrder) {
             // As the table gives them.
         } else if panes == 1 {
             rows.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         } else {
-            // Stable, so that the parts of one key stay in the order of their panes.
+            // Stable, so that the parts of one key stay in the order of their panes; and fast, since the panes are
+            // in order already, but for one that is new.
             rows.sort_by(|(a, _), (b, _)| a.cmp(b));
         }
         let mut rows = rows.into_iter().peekable();
@@ -365,12 +388,21 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
             pane.touched = false;
             pane.saved = true;
             let tag = pane_tag(start);
-            for (key, slot) in pane.rows.iter_mut().filter(|(_, slot)| slot.changed) {
+            let in_order = pane.in_order.iter_mut().map(|(key, slot)| (&*key, slot));
+            for (key, slot) in pane.rows.iter_mut().chain(in_order).filter(|(_, slot)| slot.changed) {
                 slot.changed = false;
                 saver.put(self.id, &tag, key, &slot.state);
             }
         }
         saver.put_value(self.id, &self.signature(), &self.watermark_ms);
+    }
+}
+
+/// Keeps an emptied table that had `len` rows, if it is worth more than the one that is kept.
+fn keep_table<K, S>(spare: &mut Rows<K, S>, table: Rows<K, S>, len: usize) {
+    // A table that was mostly empty is not worth its memory.
+    if table.capacity() > spare.capacity() && table.capacity() / 4 <= len {
+        *spare = table;
     }
 }
 
@@ -381,8 +413,8 @@ fn put_aside<K: Key, S: DeserializeOwned>(
     value: &[u8],
 ) -> Result<(), CodecError> {
     let (start, key) = pane_of(key)?;
-    let pane =
-        panes.entry(start).or_insert_with(|| Pane { rows: HashMap::new(), touched: false, saved: true });
+    let pane = panes.entry(start).or_insert_with(|| Pane::new(HashMap::new(), true));
+    pane.disorder();
     pane.saved = true;
     if let Entry::Vacant(new) = pane.rows.entry(codec::key_from_slice(key)?) {
         new.insert(Slot { state: codec::from_slice(value)?, changed: false });

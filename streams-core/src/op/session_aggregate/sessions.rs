@@ -80,6 +80,15 @@ impl<S> Session<S> {
         i128::from(self.kept.last_ms) + gap
     }
 
+    /// Whether event time has not reached its end, and a record at `at_ms` lies in it or behind it by less than the
+    /// gap. In 64 bits: what is taken off is the smaller one, so that the difference is the true one.
+    #[inline(always)]
+    pub(super) fn goes_on(&self, at_ms: i64, watermark_ms: i64, gap_ms: u64) -> bool {
+        let last_ms = self.kept.last_ms;
+        let near = |time_ms: i64| time_ms < last_ms || (time_ms.wrapping_sub(last_ms) as u64) < gap_ms;
+        near(watermark_ms) && at_ms >= self.kept.start_ms && near(at_ms)
+    }
+
     /// Its end, or where that has passed, the time when it is dropped.
     pub(super) fn due(&self, now: i128, gap: i128, lateness: i128) -> i128 {
         let end = self.end(gap);
@@ -119,5 +128,24 @@ mod tests {
         check(&[(0, 5), (30, 35), (50, 50)], 36, 1..2);
         check(&[(i64::MIN, i64::MIN), (i64::MAX, i64::MAX)], i64::MAX, 1..2);
         check(&[(i64::MIN, i64::MIN), (i64::MAX, i64::MAX)], i64::MIN + 9, 0..1);
+    }
+
+    #[test]
+    fn a_session_goes_on_as_the_wide_arithmetic_says() {
+        const GAP: i128 = 10;
+        let times = [i64::MIN, i64::MIN + 1, -11, -10, -1, 0, 5, 6, 14, 15, 16, i64::MAX - 10, i64::MAX];
+        for (start_ms, last_ms) in [(0, 5), (i64::MIN, i64::MIN), (i64::MAX, i64::MAX), (i64::MIN, i64::MAX)]
+        {
+            let kept = Kept { start_ms, last_ms, state: (), fresh: false, fired: false, due_ms: 0 };
+            let session = Session { kept, changed: false, saved: None };
+            let end = session.end(GAP);
+            for (at, watermark) in
+                times.iter().flat_map(|at| times.iter().map(move |watermark| (*at, *watermark)))
+            {
+                let expected = end > i128::from(watermark) && at >= start_ms && i128::from(at) < end;
+                let found = session.goes_on(at, watermark, 10);
+                assert_eq!(found, expected, "{at}, {watermark} and [{start_ms}, {last_ms}]");
+            }
+        }
     }
 }
