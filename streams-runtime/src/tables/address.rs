@@ -60,7 +60,7 @@ impl Address {
                 }
                 let path = PathBuf::from(path.strip_prefix("//").unwrap_or(path));
                 let by_name = Format::of_path(&path);
-                Self::of(Place::File(path), Options::read(options)?.all_known()?, by_name)
+                Self::of(Place::File(path), &Options::read(options)?.all_known()?, by_name)
             }
             "http" | "https" => {
                 if !cfg!(feature = "http") {
@@ -71,7 +71,7 @@ impl Address {
                 let (place, options) = text.split_once('#').unwrap_or((text, ""));
                 let path = place.split_once('?').map_or(place, |(path, _)| path);
                 let by_name = Format::of_path(std::path::Path::new(path));
-                Self::of(Place::Http(place.to_owned()), Options::read(options)?.all_known()?, by_name)
+                Self::of(Place::Http(place.to_owned()), &Options::read(options)?.all_known()?, by_name)
             }
             "mysql" => {
                 if !cfg!(feature = "mysql") {
@@ -86,7 +86,7 @@ impl Address {
                 if options.format.is_some() {
                     return Err("`format`: rows of MySQL have no format; leave it out".to_owned());
                 }
-                Self::of(Place::Mysql(format!("{place}?{}", rest.join("&"))), options, None)
+                Self::of(Place::Mysql(format!("{place}?{}", rest.join("&"))), &options, None)
             }
             _ => {
                 let hint = nearest(scheme, ["file", "http", "https", "mysql"]);
@@ -96,8 +96,8 @@ impl Address {
         }
     }
 
-    fn of(place: Place, options: Options, by_name: Option<Format>) -> Result<Self, String> {
-        let Options { format, refresh, keep, .. } = options;
+    fn of(place: Place, options: &Options, by_name: Option<Format>) -> Result<Self, String> {
+        let Options { format, refresh, keep, .. } = *options;
         let format = format.or(by_name).unwrap_or(Format::Json);
         if format == Format::Lines {
             return Err("`format=lines`: a row has columns; write `format=json` or `format=csv`".to_owned());
