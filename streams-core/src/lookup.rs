@@ -52,11 +52,6 @@ impl<V: 'static> Setting for Table<V> {
 }
 
 /// What the rows of a table can be.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be the row of a table",
-    label = "a table of `{Self}`",
-    note = "add `#[record]` to `{Self}`"
-)]
 pub trait TableRow: Input + Sync {}
 
 #[diagnostic::do_not_recommend]

@@ -390,15 +390,7 @@ impl<K: Key, A: Shuffled, B: Shuffled, P: Pairing<K, (), A, B>> IntervalJoin<K, 
             System::Inspect(inquiry) => {
                 inquiry.ask_with(self.id, Find::Under(ROWS), &place::<K>, &record::<K, A, B>);
             }
-            System::Page(_)
-            | System::Observe(_)
-            | System::Tables(_)
-            | System::Refresh
-            | System::Clock
-            | System::Idle
-            | System::Active
-            | System::Absent
-            | System::Reach(_) => {}
+            _ => {}
         }
     }
 

@@ -276,8 +276,7 @@ impl<'a> World<'a> {
         self.reported.push(0);
         self.strays.push((0, 0));
         let mut role = self.role(split, original && source);
-        // As a worker does.
-        role.held |= source && role.idle_after_ms.is_some() || role.clock || role.tables;
+        role.held |= source && role.idle_after_ms.is_some() || role.clock || role.tables; // As a worker.
         let (blueprint, n_queues) = (self.blueprint.clone(), self.plan.shape.shuffle_queues.clone());
         let machine = move || blueprint.machine(split.stage, &n_queues);
         self.references.push(Reference::new(role, Box::new(machine)));
