@@ -49,7 +49,7 @@ use std::sync::Arc;
 
 use rocksdb::{ColumnFamily, DB, ReadOptions, WriteBatch, WriteOptions};
 use streams_core::error::StateError;
-use streams_core::store::backing::Backing;
+use streams_core::store::backing;
 use streams_core::store::{Delta, Reads, Store, Visit, prefix};
 
 use acknowledged::Acknowledged;
@@ -206,7 +206,7 @@ impl Store for RocksStore {
 }
 
 /// What is committed: no other process has the directory, so nobody else owns it.
-impl Backing for RocksStore {
+impl backing::Backing for RocksStore {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StateError> {
         self.read(ROWS, key)
     }

@@ -230,7 +230,7 @@ impl Owner {
                 }
             }
             Action::Read => match self.away(self.mysql.read(SPLIT).await).await {
-                Some(row) => tell(Event::Row(row)),
+                Some(row) => tell(Event::Row(row.map(|(version, snapshot)| (version, Box::new(snapshot))))),
                 None => tell(Event::Failed(Failed::Read)),
             },
             Action::Resolve { .. } => tell(Event::Resolved(0)),

@@ -16,7 +16,7 @@ pub enum Event<'a> {
     /// The token was not raised: the split is not clean for this code.
     Refused,
     /// The split's row: version and snapshot, or none yet.
-    Row(Option<(u64, Snapshot)>),
+    Row(Option<(u64, Box<Snapshot>)>),
     /// The resolved start offset.
     Resolved(u64),
     /// The split's rows, to be read when they are needed.

@@ -16,7 +16,7 @@ impl Worker {
         actions.push(Action::Read);
     }
 
-    pub(super) fn row(&mut self, row: Option<(u64, Snapshot)>, actions: &mut Vec<Action>) {
+    pub(super) fn row(&mut self, row: Option<(u64, Box<Snapshot>)>, actions: &mut Vec<Action>) {
         let Some((version, snapshot)) = row else {
             // A copy that is here all the same is of another life of the job.
             if self.is_copied() {
@@ -30,7 +30,7 @@ impl Worker {
         };
         self.version = version;
         let id = snapshot.owner.map(|Token { epoch, nonce }| CommitId { epoch, nonce, version });
-        self.adopt(snapshot);
+        self.adopt(*snapshot);
         self.find_rows(id, actions);
     }
 

@@ -278,7 +278,7 @@ impl World<'_> {
                         let reported = self.reported.get(split).copied().unwrap_or(0);
                         snapshot.offset = reported.max(snapshot.offset);
                     }
-                    self.tell(worker, Event::Row(Some((version, snapshot))));
+                    self.tell(worker, Event::Row(Some((version, Box::new(snapshot)))));
                 }
                 Err(error) => self.fail("I4", format!("a snapshot cannot be read: {error}")),
             },
