@@ -3,6 +3,7 @@
 pub use serde;
 
 pub use crate::aggregate::{checked_limit, checked_rank, checked_ranks};
+pub use crate::chain::Id;
 pub use crate::context::Cx;
 pub use crate::join::{Within, checked_within};
 pub use crate::layout::Layout;
@@ -11,7 +12,8 @@ pub use crate::merge::Merge;
 pub use crate::op::running::{Forever, Ttl};
 pub use crate::plan::{Job, Plan, cloned, level, outlet, written};
 pub use crate::ports::Ports;
-pub use crate::record::Schema;
+pub use crate::push::Operator;
+pub use crate::record::{Rec, Schema};
 pub use crate::setting::setting_type;
 pub use crate::stream::joins::{
     changes, full_join, full_join_at, join, join_at, join_late, join_table, left_join, left_join_at,
@@ -21,6 +23,6 @@ pub use crate::stream::{aggregate, aggregate_late, cut, fork, tee, union};
 pub use crate::tail::{Shared, Tee, Up};
 pub use crate::topology::{About, Node, SettingSpec, about};
 pub use crate::window::{
-    CountWindow, Global, Hopping, Session, Tumbling, Updating, checked_count, checked_global,
+    CountWindow, Global, Hopping, NoWindow, Session, Tumbling, Updating, checked_count, checked_global,
     checked_hopping, checked_session, checked_tumbling, checked_updating,
 };

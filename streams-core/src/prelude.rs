@@ -1,6 +1,8 @@
 //! Everything that a job is written with.
 
-pub use streams_macros::{record_core as record, stream_job_core as stream_job};
+pub use streams_macros::{
+    record_core as record, stream_job_core as stream_job, stream_part_core as stream_part,
+};
 
 pub use crate::aggregate::{
     Accumulator, acc, approx_count_distinct, avg, collect, count, count_distinct, first, fold, fold_merge,

@@ -169,6 +169,49 @@ impl<T, K, Tm, W, O, H> Stream<T, K, Tm, W, O, H> {
         self.then(Inspect(look))
     }
 
+    /// Sends the records through a part: a chain of operators with a name, which `#[stream_part]` makes of a function
+    /// from a stream to a stream, in this crate or another.
+    ///
+    /// **Shape** `Stream<T, K>` -> `Stream<U, K>`, whatever the key and the time.
+    /// **State** none: what keeps state or moves records between machines stands in the job, where it is seen.
+    /// **Time** watermarks pass unchanged.
+    ///
+    /// # Examples
+    /// ```
+    /// use streams_core::{prelude::*, testing::Harness};
+    ///
+    /// #[record] struct Line { text: String }
+    /// #[record] struct Hit { host: String, bytes: u64 }
+    ///
+    /// /// The lines that are hits.
+    /// #[stream_part]
+    /// fn hits(lines: Stream<Line>) -> Stream<Hit> {
+    ///     lines.filter(|l| !l.text.starts_with('#')).filter_map(|l| {
+    ///         let (host, bytes) = l.text.split_once(' ')?;
+    ///         Some(Hit { host: host.to_owned(), bytes: bytes.parse().ok()? })
+    ///     })
+    /// }
+    ///
+    /// #[stream_job]
+    /// fn bytes(lines: Stream<Line>) -> Stream<u64> {
+    ///     lines.through(hits).key_by(|h| h.host.clone()).running(forever()).aggregate(sum(|h| h.bytes))
+    /// }
+    ///
+    /// let mut job = Harness::new(bytes);
+    /// for text in ["# log", "a 3", "b x", "a 4"] {
+    ///     job.push("lines", Line { text: text.to_owned() });
+    /// }
+    /// assert_eq!(job.take::<u64>("bytes"), [3, 7]);
+    /// ```
+    pub fn through<U, X, P>(self, part: P) -> Next<U, K, Tm, W, O, X, H>
+    where
+        P: FnOnce(Stream<T, K, Tm, NoWindow, Id, Rec<K, T>>) -> Stream<U, K, Tm, NoWindow, X, Rec<K, T>>,
+        X: Operator<Rec<K, T>, Out = Rec<K, U>>,
+    {
+        let part = part(restart());
+        self.then(part.operators)
+    }
+
     /// Gives each record a key; what comes behind sees all records of one key in one place, in order.
     pub fn key_by<K2: Key<M>, F: Fn(&T) -> K2 + Pure, M>(
         self,

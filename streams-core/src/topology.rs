@@ -169,7 +169,7 @@ impl Topology {
                 let node = self.nodes.get(at).filter(|_| reads(at) == 1)?;
                 match node.kind {
                     "key_by" => return Some(at),
-                    "filter" | "map" | "filter_map" | "flat_map" | "try_map" | "inspect" => {
+                    "filter" | "map" | "filter_map" | "flat_map" | "try_map" | "inspect" | "through" => {
                         at = *node.inputs.first()?;
                     }
                     _ => return None,

@@ -8,6 +8,7 @@
 mod analyze;
 mod ast;
 mod check;
+mod conditions;
 mod ctxt;
 mod expand;
 mod ident;
@@ -21,6 +22,7 @@ mod print;
 mod record;
 mod scope;
 mod stream_job;
+mod stream_part;
 mod symbol;
 #[cfg(test)]
 mod testing;
@@ -38,6 +40,18 @@ pub fn stream_job(args: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn stream_job_core(args: TokenStream, item: TokenStream) -> TokenStream {
     stream_job::expand(&args.into(), item.into(), symbol::CORE_ROOT).into()
+}
+
+/// Makes a chain of operators a part of jobs, for a crate that depends on `streams-runtime`.
+#[proc_macro_attribute]
+pub fn stream_part(args: TokenStream, item: TokenStream) -> TokenStream {
+    stream_part::expand(&args.into(), item.into(), symbol::RUNTIME_ROOT).into()
+}
+
+/// Makes a chain of operators a part of jobs, for a crate that depends on `streams-core` alone.
+#[proc_macro_attribute]
+pub fn stream_part_core(args: TokenStream, item: TokenStream) -> TokenStream {
+    stream_part::expand(&args.into(), item.into(), symbol::CORE_ROOT).into()
 }
 
 /// Makes a struct or an enum a record, for a crate that depends on `streams-runtime`.

@@ -117,6 +117,7 @@ pub(crate) static OPS: &[Op] = &[
     straight("flat_map", 1, ".flat_map(|r| ..)", Id::None),
     straight("try_map", 1, ".try_map(|r| ..)", Id::Suffix),
     straight("inspect", 1, ".inspect(|r| ..)", Id::None),
+    straight("through", 1, ".through(part)", Id::None),
     shaped("key_by", 1, ".key_by(|r| r.host.clone())", Kind::Keyed, Form::Cut),
     straight("distinct_within", 1, ".distinct_within(secs(60))", Id::Suffix),
     shaped("window", 1, ".window(tumbling(secs(10)))", Kind::Windowed, Form::Window),
@@ -197,9 +198,9 @@ impl Op {
     }
 
     /// Whether it may stand on either side of a shuffle: it looks at one record at a time.
+    /// `Topology::deferred` in the core has the same list.
     pub(crate) fn is_stateless(&self) -> bool {
-        let keeps = self.gives_time() || ["distinct_within", "lookup", "left_lookup"].contains(&self.name);
-        self.form == Form::Method && self.output == Output::Same && !keeps
+        matches!(self.name, "filter" | "map" | "filter_map" | "flat_map" | "try_map" | "inspect" | "through")
     }
 
     /// Whether the stream has a time behind it.

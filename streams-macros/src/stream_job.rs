@@ -5,11 +5,14 @@ use quote::quote;
 
 use crate::ctxt::Ctxt;
 use crate::expand::{Audience, Root};
-use crate::{analyze, check, expand, lower, parse, print};
+use crate::{analyze, check, conditions, expand, lower, parse, print};
 
 /// Compiles one job.
 pub(crate) fn expand(args: &TokenStream, item: TokenStream, root: &'static str) -> TokenStream {
     let root = Root(root);
+    if let Some(split) = conditions::split(&item, root) {
+        return split;
+    }
     let ctxt = Ctxt::new();
     let Some(written) = parse::job(&ctxt, args, item.clone()) else {
         let errors = expand::errors(&ctxt.check().err().unwrap_or_default());

@@ -25,6 +25,9 @@ pub(crate) const ALLOW_IMPURE: &str = "allow_impure";
 /// The only word inside `#[allow_impure(..)]`.
 pub(crate) const REASON: &str = "reason";
 
+/// The attribute of a condition.
+pub(crate) const CFG: &str = "cfg";
+
 /// Lint and condition attributes go with the job wherever its parts are emitted.
 pub(crate) const PASSED_ATTRIBUTES: &[&str] = &["allow", "warn", "deny", "forbid", "expect", "cfg"];
 

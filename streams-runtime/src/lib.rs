@@ -59,6 +59,7 @@ mod progress;
 mod report;
 mod run;
 mod session;
+mod several;
 mod signals;
 mod sink;
 mod snapshot;
@@ -76,24 +77,27 @@ use streams_core::plan::Job;
 
 use error::{Error, ErrorKind};
 
+pub use several::{OneOf, main_of_all};
 #[cfg(feature = "sim")]
 pub use streams_core::sim;
 pub use streams_core::{setting, testing, time, topology};
-pub use streams_macros::{record, stream_job};
+pub use streams_macros::{record, stream_job, stream_part};
 
 /// The `main` of a job's binary: reads the command line, does what it says, and gives the exit code: 0 done,
 /// 1 the job failed, 2 the command line is wrong. `--help` explains the rest.
 pub fn main<J: Job>(_job: J) -> ExitCode {
-    let job = job::JobHandle::of::<J>();
-    let topology = job.topology;
     let mut words = std::env::args_os();
-    let program = words.next().map(std::path::PathBuf::from);
-    let program = program.as_deref().and_then(std::path::Path::file_name).and_then(|name| name.to_str());
-    let around = cli::Surroundings {
-        env: &|name| std::env::var_os(name),
-        program: program.unwrap_or(topology.job).to_owned(),
-    };
-    let command = match cli::parse(topology, words.collect(), &around) {
+    let program = several::program(words.next());
+    let job = job::JobHandle::of::<J>();
+    let program = program.unwrap_or_else(|| job.topology.job.to_owned());
+    perform(job, program, words.collect())
+}
+
+/// Does what the words say with one job.
+fn perform(job: job::JobHandle, program: String, words: Vec<std::ffi::OsString>) -> ExitCode {
+    let topology = job.topology;
+    let around = cli::Surroundings { env: &|name| std::env::var_os(name), program };
+    let command = match cli::parse(topology, words, &around) {
         Ok(command) => command,
         Err(error) => {
             tell(&error);

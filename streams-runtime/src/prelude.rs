@@ -2,4 +2,4 @@
 
 pub use streams_core::prelude::*;
 // Named imports win over the glob above: these expand to paths of this crate.
-pub use streams_macros::{record, stream_job};
+pub use streams_macros::{record, stream_job, stream_part};

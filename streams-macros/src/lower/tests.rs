@@ -152,7 +152,7 @@ fn unknown_operators() {
     check(
         &with_body("flows.frobnicate()"),
         expect![[r#"
-            frobnicate <- unknown operator `frobnicate`; the operators are `event_time`, `processing_time`, `store_time`, `filter`, `map`, `filter_map`, `flat_map`, `try_map`, `inspect`, `key_by`, `distinct_within`, `window`, `running`, `aggregate`, `late`, `union`, `join`, `left_join`, `right_join`, `full_join`, `join_table`, `left_join_table`, `lookup`, `left_lookup`, `named`
+            frobnicate <- unknown operator `frobnicate`; the operators are `event_time`, `processing_time`, `store_time`, `filter`, `map`, `filter_map`, `flat_map`, `try_map`, `inspect`, `through`, `key_by`, `distinct_within`, `window`, `running`, `aggregate`, `late`, `union`, `join`, `left_join`, `right_join`, `full_join`, `join_table`, `left_join_table`, `lookup`, `left_lookup`, `named`
         "#]],
     );
 }

@@ -51,6 +51,14 @@ fn left_lookup() {
         let __s1 = flows.left_lookup(hosts, key, key_of, row).named("owners");
         let mut __m = __plan.machine();
         let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
+
+fn through() {
+    check(
+        "flows.through(part)",
+        expect![[r#"
+        let __s1 = flows.through(part);
+        let mut __m = __plan.machine();
+        let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s1));
         __m.source(__q0, __n0).finish(__p::Cx::new())
         }
     "#]],
