@@ -278,7 +278,7 @@ fn a_row_that_says_where_it_belongs() {
                 )
             };
             let mut __m = __plan.machine();
-            let __n3 = __m.sink(__p::outlet::<Stream<C>>("job", 0), __s6);
+            let __n3 = __m.sink(__p::outlet::<Stream<C>>("job", 0), __p::written(__s6));
             let __n2 = __e2.connect(__m.border(__x2, __n3, __p::Up));
             let __u1 = __p::Merge::new("left_join.sides", 2, __n2);
             let __n1 = __e1.connect(__p::Shared(1));
@@ -313,7 +313,7 @@ fn latecomers_of_a_join() {
             let __s8 = __s7.map(C::late);
             let (__e4, __e5, __s9) = __p::union(__s8, __s6);
             let mut __m = __plan.machine();
-            let __n6 = __m.sink(__p::outlet::<Stream<C>>("job", 0), __s9);
+            let __n6 = __m.sink(__p::outlet::<Stream<C>>("job", 0), __p::written(__s9));
             let __u1 = __p::Merge::new("union", 2, __n6);
             let __n5 = __e5.connect(__p::Shared(1));
             let __n4 = __e4.connect(__p::Shared(0));

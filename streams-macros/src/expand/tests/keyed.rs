@@ -29,17 +29,17 @@ fn lookup() {
     check(
         "flows.lookup(hosts, |f| f.h, |h| h.name.clone(), |f, h| (f, h.x + n))",
         expect![[r#"
-        let __s1 = {
-            let n = ::core::clone::Clone::clone(&n);
-            flows
-                .lookup(hosts, |f| f.h, |h| h.name.clone(), move |f, h| (f, h.x + n))
-                .named("lookup")
-        };
-        let mut __m = __plan.machine();
-        let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
-        __m.source(__q0, __n0).finish(__p::Cx::new())
-        }
-    "#]],
+            let __s1 = {
+                let n = ::core::clone::Clone::clone(&n);
+                flows
+                    .lookup(hosts, |f| f.h, |h| h.name.clone(), move |f, h| (f, h.x + n))
+                    .named("lookup")
+            };
+            let mut __m = __plan.machine();
+            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s1));
+            __m.source(__q0, __n0).finish(__p::Cx::new())
+            }
+        "#]],
     );
 }
 
@@ -48,19 +48,11 @@ fn left_lookup() {
     check(
         "flows.left_lookup(hosts, key, key_of, row).named(\"owners\")",
         expect![[r#"
-        let __s1 = flows.left_lookup(hosts, key, key_of, row).named("owners");
-        let mut __m = __plan.machine();
-        let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __s1);
-
-fn through() {
-    check(
-        "flows.through(part)",
-        expect![[r#"
-        let __s1 = flows.through(part);
-        let mut __m = __plan.machine();
-        let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s1));
-        __m.source(__q0, __n0).finish(__p::Cx::new())
-        }
-    "#]],
+            let __s1 = flows.left_lookup(hosts, key, key_of, row).named("owners");
+            let mut __m = __plan.machine();
+            let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s1));
+            __m.source(__q0, __n0).finish(__p::Cx::new())
+            }
+        "#]],
     );
 }
