@@ -42,7 +42,7 @@ impl Fleet {
             What::Row(result) => match self.settle((split, begun), Lane::State, result)? {
                 Some(row) => {
                     let row = row.map(|(version, snapshot)| (version, Box::new(snapshot)));
-                    self.tell(split, Event::Row(row));
+                    self.tell(split, Event::Row(row))
                 }
                 None => self.tell(split, Event::Failed(Failed::Read)),
             },
