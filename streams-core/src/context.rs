@@ -55,7 +55,7 @@ impl Cx {
         tag: &[u8],
         key: &impl Serialize,
     ) -> Option<V> {
-        let result = self.attached.as_ref()?.row(id, tag, key);
+        let result = self.attached.as_mut()?.row(id, tag, key);
         result.unwrap_or_else(|error| self.fail(error))
     }
 
@@ -92,6 +92,15 @@ impl Cx {
         // No key is the beginning of another, and at most eight bytes stand behind it.
         let to = [&from[..], &[0xff; 9]].concat();
         self.fetch_range(id, &from, Some(&to), visit);
+    }
+
+    /// Reads rows that will be fetched, together.
+    #[cold]
+    pub(crate) fn read_ahead(&mut self, wanted: impl IntoIterator<Item = Vec<u8>>) {
+        let Some(attached) = &mut self.attached else { return };
+        if let Err(error) = attached.read_ahead(wanted) {
+            self.fail::<()>(error);
+        }
     }
 
     /// Something that is needed cannot be read; the machine is not to be used any more.

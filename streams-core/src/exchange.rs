@@ -9,6 +9,7 @@ pub mod outbox;
 
 use std::marker::PhantomData;
 
+use crate::ahead::Ahead;
 use crate::batch::{Batch, Taken};
 use crate::context::Context;
 use crate::effects::Parcel;
@@ -142,6 +143,21 @@ where
         self.hear(sender, watermark_ms, cx);
         self.rest(idle, cx);
         Taken::All
+    }
+
+    fn ahead(&mut self, records: &[&[u8]], cx: &mut C) {
+        // One that does not decode is told when it comes.
+        let keys = records.iter().filter_map(|bytes| letterbox::key_of::<K>(bytes).ok());
+        let keys: Vec<(K, i64)> = keys.collect();
+        let machine = cx.base().attached.as_ref().map(|attached| attached.machine().to_vec());
+        let machine = machine.unwrap_or_default();
+        let mut message = System::Ahead(Ahead::new(&keys, &machine));
+        if !keys.is_empty() {
+            self.node.system(&mut message, cx);
+        }
+        if let System::Ahead(ahead) = message {
+            cx.base().read_ahead(ahead.wanted());
+        }
     }
 
     fn watermark(&mut self, at_ms: i64, cx: &mut C) {

@@ -55,6 +55,8 @@ pub mod state;
 
 pub mod inspect;
 
+pub mod ahead;
+
 pub mod store;
 
 pub mod lookup;

@@ -56,6 +56,11 @@ pub trait Machine: Send {
     /// more, and what it has given out since the last call means nothing.
     fn failure(&mut self) -> Option<StateError>;
 
+    /// The encoded records of a shuffle that `feed` is given next, in whatever portions: the rows that they need and
+    /// that are not here are read together. Another call forgets what was read, and so has to come in front of a
+    /// checkpoint; without records it does nothing else.
+    fn ahead(&mut self, entry: usize, records: &[&[u8]]);
+
     /// Runs a batch through the operators behind `entry`.
     fn feed(&mut self, entry: usize, batch: Batch<'_>) -> Taken;
 
@@ -135,6 +140,8 @@ pub type Built = Result<Box<dyn Machine>, crate::error::BuildError>;
 /// One way into a machine.
 pub(crate) trait Entry<C>: Send {
     fn feed(&mut self, batch: Batch<'_>, cx: &mut C) -> Taken;
+    /// Nothing behind a source keeps rows by keys that are known before its records are decoded.
+    fn ahead(&mut self, _records: &[&[u8]], _cx: &mut C) {}
     fn watermark(&mut self, at_ms: i64, cx: &mut C);
     fn system(&mut self, message: &mut System<'_>, cx: &mut C);
 
@@ -288,6 +295,13 @@ impl<C: Context> Machine for Assembled<C> {
 
     fn failure(&mut self) -> Option<StateError> {
         self.cx.base().failure.take()
+    }
+
+    fn ahead(&mut self, entry: usize, records: &[&[u8]]) {
+        let (entry, cx) = self.entry(entry);
+        if cx.base().attached.is_some() {
+            entry.ahead(records, cx);
+        }
     }
 
     fn feed(&mut self, entry: usize, batch: Batch<'_>) -> Taken {

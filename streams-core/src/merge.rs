@@ -121,8 +121,9 @@ impl<N> Merge<N> {
             }
             _ => {}
         }
-        // A question about the ways from one entry needs no answer from the others; nor does what time it is.
-        if matches!(message, System::Reach(_) | System::Clock) {
+        // A question about the ways from one entry, or about the records that come through it, needs no answer from
+        // the others; nor does what time it is.
+        if matches!(message, System::Reach(_) | System::Ahead(_) | System::Clock) {
             return self.next.system(message, cx);
         }
         // Each input brings the same message once; what lies behind hears it once, when all have.

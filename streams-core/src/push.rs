@@ -7,6 +7,7 @@
 //! RemoveSplit?`, with `Loaded` behind the last `Page`; behind `Idle` nothing but messages comes before `Active`.
 //! Watermarks never fall. A node passes every watermark and every system message on, after it has acted on it.
 
+use crate::ahead::Ahead;
 use crate::context::Context;
 use crate::effects::{Effects, Gauges, Reach};
 use crate::inspect::Inquiry;
@@ -48,6 +49,8 @@ pub enum System<'a> {
     Drain(Effects),
     /// Report watermarks, for people to look at and to carry over a stop.
     Observe(Gauges),
+    /// Say which rows the records of these keys will need that are not in memory.
+    Ahead(Ahead<'a>),
     /// Show what is kept of a key.
     Inspect(Inquiry<'a>),
 }

@@ -4,7 +4,7 @@
 //! then what the operator chose. Values carry the version of their format and the ids of fields
 //! ([`crate::codec`]).
 
-use std::ops::Bound;
+mod attached;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -13,8 +13,9 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::codec;
 use crate::error::{CodecError, StateError};
 use crate::store::backing::{Backing, Row};
-use crate::store::prefix;
 use crate::store::{Delta, Store};
+
+pub use attached::Attached;
 
 /// The id of an operator with state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,63 +61,6 @@ impl OperatorId {
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
-    }
-}
-
-/// Where the rows of a machine are that are not in memory yet.
-pub struct Attached {
-    backing: Box<dyn Backing>,
-    machine: Vec<u8>,
-}
-
-impl std::fmt::Debug for Attached {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Attached").field("machine", &self.machine).finish_non_exhaustive()
-    }
-}
-
-impl Attached {
-    pub(crate) fn new(backing: Box<dyn Backing>, machine: &[u8]) -> Self {
-        Self { backing, machine: machine.to_vec() }
-    }
-
-    /// The row `(tag, key)` of an operator.
-    pub(crate) fn row<V: DeserializeOwned>(
-        &self,
-        id: OperatorId,
-        tag: &[u8],
-        key: &impl Serialize,
-    ) -> Result<Option<V>, StateError> {
-        let mut bytes = id.prefix(&self.machine);
-        bytes.extend_from_slice(tag);
-        codec::key_to_vec(key, &mut bytes)
-            .map_err(|source| StateError::Encode { operator: id.name.to_owned(), source })?;
-        let Some(value) = self.backing.get(&bytes)? else { return Ok(None) };
-        let value = codec::from_slice(&value);
-        value.map(Some).map_err(|source| StateError::Decode { operator: id.name.to_owned(), source })
-    }
-
-    /// The rows of an operator from `from` on and in front of `to`.
-    pub(crate) fn rows(
-        &self,
-        id: OperatorId,
-        from: &[u8],
-        to: Option<&[u8]>,
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> Result<(), CodecError>,
-    ) -> Result<(), StateError> {
-        let prefix = id.prefix(&self.machine);
-        let first = [&prefix, from].concat();
-        let last = match (to, prefix::range(&prefix).1) {
-            (Some(to), _) => [&prefix, to].concat(),
-            (None, Bound::Excluded(end) | Bound::Included(end)) => end,
-            // A prefix of 0xff bytes alone: no key of a machine is longer than this and larger.
-            (None, Bound::Unbounded) => [&prefix[..], &[0xff; 64]].concat(),
-        };
-        self.backing.range(&first, &last, &mut |key, value| match key.get(prefix.len()..) {
-            None | Some([]) => Ok(()),
-            Some(key) => visit(key, value)
-                .map_err(|source| StateError::Decode { operator: id.name.to_owned(), source }),
-        })
     }
 }
 

@@ -93,12 +93,32 @@ impl<K: Key, T: Shuffled, C: Context> Push<Rec<K, T>, C> for Letterbox<K, T> {
 
 /// Reads a record that a [`Letterbox`] wrote.
 pub(crate) fn decode<K: Key, T: Shuffled>(bytes: &[u8]) -> Result<Rec<K, T>, CodecError> {
-    let short = || CodecError::Truncated { at: bytes.len(), what: "a shuffled record" };
-    let (_watermark, rest) = bytes.split_first_chunk::<8>().ok_or_else(short)?;
-    let (ts, rest) = rest.split_first_chunk::<8>().ok_or_else(short)?;
-    let (key_len, rest) = rest.split_first_chunk::<4>().ok_or_else(short)?;
-    let (key, val) = rest.split_at_checked(u32::from_le_bytes(*key_len) as usize).ok_or_else(short)?;
-    Ok(Rec { ts: i64::from_le_bytes(*ts), key: codec::key_from_slice(key)?, val: codec::from_slice(val)? })
+    let Parts { ts, key, val } = Parts::of(bytes)?;
+    Ok(Rec { ts, key: codec::key_from_slice(key)?, val: codec::from_slice(val)? })
+}
+
+/// The key and the event time of a shuffled record.
+pub(crate) fn key_of<K: Key>(bytes: &[u8]) -> Result<(K, i64), CodecError> {
+    let Parts { ts, key, .. } = Parts::of(bytes)?;
+    Ok((codec::key_from_slice(key)?, ts))
+}
+
+/// A shuffled record, taken apart.
+struct Parts<'a> {
+    ts: i64,
+    key: &'a [u8],
+    val: &'a [u8],
+}
+
+impl<'a> Parts<'a> {
+    fn of(bytes: &'a [u8]) -> Result<Self, CodecError> {
+        let short = || CodecError::Truncated { at: bytes.len(), what: "a shuffled record" };
+        let (_watermark, rest) = bytes.split_first_chunk::<8>().ok_or_else(short)?;
+        let (ts, rest) = rest.split_first_chunk::<8>().ok_or_else(short)?;
+        let (key_len, rest) = rest.split_first_chunk::<4>().ok_or_else(short)?;
+        let (key, val) = rest.split_at_checked(u32::from_le_bytes(*key_len) as usize).ok_or_else(short)?;
+        Ok(Parts { ts: i64::from_le_bytes(*ts), key, val })
+    }
 }
 
 /// The watermark that a shuffled record carries: its sender's, the record included.

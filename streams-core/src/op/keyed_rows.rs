@@ -132,6 +132,10 @@ impl<K: Key, V: Serialize + DeserializeOwned> KeyedRows<K, V> {
             }
             System::CheckPoint(saver) => self.save(saver, &signature()),
             System::RemoveSplit => self.rows.clear(),
+            System::Ahead(ahead) if self.loading => {
+                let missing = ahead.keys::<K>().iter().filter(|(key, _)| !self.rows.contains_key(key));
+                missing.for_each(|(key, _)| ahead.want(self.id, ROWS, key));
+            }
             System::Inspect(inquiry) => inquiry.ask::<K, V>(self.id, Find::Under(ROWS), &place),
             _ => {}
         }

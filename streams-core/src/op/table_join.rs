@@ -223,6 +223,10 @@ where
             }
             System::CheckPoint(saver) => self.save(saver),
             System::RemoveSplit => self.rows.clear(),
+            System::Ahead(ahead) if self.loading => {
+                let missing = ahead.keys::<K>().iter().filter(|(key, _)| !self.rows.contains_key(key));
+                missing.for_each(|(key, _)| ahead.want(self.id, ROWS, key));
+            }
             System::Inspect(inquiry) => inquiry.ask::<K, Kept<B>>(self.id, Find::Under(ROWS), &|row| {
                 codec::key_from_slice(row.get(ROWS.len()..).unwrap_or_default())
                     .map(|key| Some(Place::only(key)))

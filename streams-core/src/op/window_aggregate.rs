@@ -25,6 +25,7 @@ use crate::record::Rec;
 use crate::state::{OperatorId, Page, Saver};
 use crate::time::{Fired, UNTIMED, Window};
 
+mod look_ahead;
 pub(crate) mod spans;
 pub(crate) mod tags;
 #[cfg(test)]
@@ -367,6 +368,7 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
                 self.next_fire_ms = i64::MAX;
             }
             System::Drain(effects) => effects.late += std::mem::take(&mut self.late),
+            System::Ahead(ahead) => self.look_ahead(ahead),
             System::Inspect(inquiry) => inquiry.ask::<K, A::State>(self.id, Find::Anywhere, &in_pane),
             System::Observe(_)
             | System::Tables(_)

@@ -283,6 +283,7 @@ impl<K: Key, A: Shuffled, B: Shuffled, P> WindowJoin<K, A, B, P> {
             | System::Idle
             | System::Active
             | System::Absent
+            | System::Ahead(_)
             | System::Reach(_) => {}
         }
     }

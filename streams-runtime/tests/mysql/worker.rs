@@ -73,6 +73,7 @@ impl Machine for Counting {
     fn loaded(&mut self) {
         self.backing = None;
     }
+    fn ahead(&mut self, _: usize, _: &[&[u8]]) {}
     fn inspect<'a>(&mut self, inquiry: Inquiry<'a>) -> Inquiry<'a> {
         inquiry
     }

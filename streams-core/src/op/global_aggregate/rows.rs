@@ -156,6 +156,10 @@ impl<K: Key, T, A: Aggregates<T>, F> GlobalAggregate<K, T, A, F> {
                 self.timers.clear();
                 self.next_ms = i64::MAX;
             }
+            System::Ahead(ahead) if self.unread_ms.is_some() => {
+                let missing = ahead.keys::<K>().iter().filter(|(key, _)| !self.rows.contains_key(key));
+                missing.for_each(|(key, _)| ahead.want(self.id, &[ROW], key));
+            }
             System::Inspect(inquiry) => {
                 inquiry.ask::<K, Kept<A::State>>(self.id, Find::Under(&[ROW]), &|row| {
                     codec::key_from_slice(row.get(1..).unwrap_or_default()).map(|key| Some(Place::only(key)))

@@ -156,6 +156,7 @@ impl<K: Key, T, A: Aggregates<T>, F> SessionAggregate<K, T, A, F> {
             | System::Idle
             | System::Active
             | System::Absent
+            | System::Ahead(_)
             | System::Reach(_) => {}
         }
     }

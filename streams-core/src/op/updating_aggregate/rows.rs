@@ -89,6 +89,16 @@ impl<K: Key, T, A: Aggregates<T>, F> UpdatingAggregate<K, T, A, F> {
                 self.next_ms = i64::MAX;
             }
             System::Drain(effects) => effects.late += std::mem::take(&mut self.late),
+            System::Ahead(ahead) => {
+                let Some(unread_ms) = self.unread_ms else { return };
+                for (key, ts) in ahead.keys::<K>() {
+                    let start = self.spans.pane(*ts);
+                    let is_here = self.panes.get(&start).is_some_and(|pane| pane.rows.contains_key(key));
+                    if start >= unread_ms && !is_here {
+                        ahead.want(self.id, &pane_tag(start), key);
+                    }
+                }
+            }
             System::Inspect(inquiry) => {
                 inquiry.ask::<K, Kept<A::State>>(self.id, Find::Anywhere, &in_pane);
             }

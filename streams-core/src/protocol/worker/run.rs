@@ -159,6 +159,11 @@ impl Worker {
         let mut accepted = Vec::new();
         self.reader.read(&frame, &mut accepted).map_err(Stop::Gap)?;
         let entry = self.entry();
+        let records = accepted.iter().filter_map(|step| match step {
+            Accepted::Record(bytes) => Some(*bytes),
+            _ => None,
+        });
+        self.machine.ahead(entry, &records.collect::<Vec<_>>());
         let mut nth = 0..;
         for step in accepted {
             match step {
@@ -187,6 +192,8 @@ impl Worker {
                 Accepted::AllEnded => self.finish()?,
             }
         }
+        // Order: in front of the next commit, behind which rows may be others.
+        self.machine.ahead(entry, &[]);
         self.gather()
     }
 

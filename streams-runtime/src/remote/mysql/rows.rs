@@ -279,6 +279,14 @@ impl Backing for Reads {
         Ok(found.into_iter().next().flatten())
     }
 
+    fn get_many(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, StateError> {
+        let (mysql, split, token, keys) = (self.mysql.clone(), self.split, self.token, keys.to_vec());
+        self.wait(async move {
+            let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+            mysql.get_many(split, token, &keys).await
+        })
+    }
+
     fn range(&self, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<(), StateError> {
         let base = rows_of(self.split);
         let Some(mut keys) = Keys::range(from, to, base) else { return Ok(()) };
