@@ -46,6 +46,8 @@ struct Table {
     rows: Vec<Arc<dyn Rows>>,
     /// Of what was read last, where that is one text.
     hash: Option<u64>,
+    /// Whether it has had rows.
+    is_filled: bool,
     /// What was told last, so that it is told once.
     told: String,
     due: Option<Instant>,
@@ -118,7 +120,16 @@ fn find(job: &JobHandle, config: &RunConfig) -> Result<Vec<Table>, Error> {
         let address = Address::parse(text).map_err(wrong)?;
         let rows: Vec<_> = rows.into_iter().cloned().collect();
         let from = connect(&address, &rows).map_err(wrong)?;
-        tables.push(Table { flag, address, from, rows, hash: None, told: String::new(), due: None });
+        tables.push(Table {
+            flag,
+            address,
+            from,
+            rows,
+            hash: None,
+            is_filled: false,
+            told: String::new(),
+            due: None,
+        });
     }
     Ok(tables)
 }
@@ -244,10 +255,16 @@ impl Table {
         let mut fillings: Vec<Box<dyn Filling>> =
             self.rows.iter().map(|rows| Arc::clone(rows).fill()).collect();
         let mut read = Read { rows: None, bad: Vec::new(), n_bad: 0 };
+        let hash_before = self.hash;
         let name = self.address.shown();
+        let mut n_rows = 0;
         let mut take = |place: &str, row: Result<Row, String>| {
-            let added = row.and_then(|row| fillings.iter_mut().try_for_each(|filling| filling.add(&row)));
-            if let Err(why) = added {
+            n_rows += 1;
+            // What one look-up cannot use another one may.
+            let add = |row: Row| {
+                fillings.iter_mut().map(|filling| guarded(&mut **filling, &row)).fold(Ok(()), Result::and)
+            };
+            if let Err(why) = row.and_then(add) {
                 read.n_bad += 1;
                 if read.bad.len() < SHOWN {
                     read.bad.push(format!("{name} {place}: {why}"));
@@ -278,9 +295,22 @@ impl Table {
                 return Ok(read);
             }
         }
+        // A file that is being written, or a page that says what is wrong with the server.
+        if self.is_filled && n_rows == read.n_bad {
+            self.hash = hash_before;
+            let bad = if read.n_bad > 0 { " that can be read" } else { "" };
+            return Err(format!("it has no row{bad} any more"));
+        }
         read.rows = fillings.into_iter().map(Filling::finish).max();
+        self.is_filled = true;
         Ok(read)
     }
+}
+
+/// The closure that gives a row's key is the user's, and may panic.
+fn guarded(filling: &mut dyn Filling, row: &Row) -> Result<(), String> {
+    let added = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| filling.add(row)));
+    added.unwrap_or_else(|_| Err("the closure that gives its key panicked".to_owned()))
 }
 
 /// What is said of a table that cannot be read again.

@@ -366,9 +366,7 @@ impl Worker {
             return;
         }
         self.turn_page(actions);
-        let has_room =
-            self.waiting() < self.role.most_waiting && self.waiting_bytes() < self.role.most_waiting_bytes;
-        if !self.polling && has_room {
+        if !self.polling && self.has_room() {
             self.polling = true;
             actions.push(Action::Poll { offset: self.offset });
         }
@@ -378,6 +376,17 @@ impl Worker {
     #[must_use]
     pub fn is_revoked(&self) -> bool {
         self.revoked
+    }
+
+    fn has_room(&self) -> bool {
+        self.waiting() < self.role.most_waiting && self.waiting_bytes() < self.role.most_waiting_bytes
+    }
+
+    /// Whether there is no room, and only a commit makes some: it writes results, and lets go what a held stage gives.
+    fn waits_for_a_commit(&self) -> bool {
+        let held = self.role.held && !self.has_room();
+        held || self.results.len() >= self.role.most_waiting
+            || self.result_bytes >= self.role.most_waiting_bytes
     }
 
     /// How many items wait to be stored.

@@ -133,7 +133,8 @@ fn fits(
 
 /// Gives the name of the place.
 fn into_directory(savepoint: &Savepoint, dir: &Path, asked: Option<Kind>) -> Result<String, Error> {
-    if let Some(kind) = kind_of(dir, asked)? {
+    let found = kind_of(dir, asked)?;
+    if let Some(kind) = found {
         let store = crate::store::open(dir, kind).map_err(Error::state)?;
         if kept::layout(&*store)?.is_some() {
             return Err(Error::usage(format!(
@@ -142,7 +143,7 @@ fn into_directory(savepoint: &Savepoint, dir: &Path, asked: Option<Kind>) -> Res
             )));
         }
     }
-    let kind = asked.or_else(Kind::preferred).unwrap_or(Kind::Redb);
+    let kind = asked.or(found).or_else(Kind::preferred).unwrap_or(Kind::Redb);
     let unfinished = Unfinished::new(dir)?;
     let mut store = crate::store::open(&unfinished.0, kind).map_err(Error::state)?;
     fill(&mut *store, savepoint.rows()?)?;

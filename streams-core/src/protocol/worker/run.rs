@@ -32,9 +32,7 @@ impl Worker {
             return self.stop(stop, actions);
         }
         // What is in no commit is in memory alone, so memory asks for one (rule 16).
-        self.wants_checkpoint |= self.uncommitted >= self.role.most_uncommitted
-            || self.results.len() >= self.role.most_waiting
-            || self.result_bytes >= self.role.most_waiting_bytes;
+        self.wants_checkpoint |= self.uncommitted >= self.role.most_uncommitted || self.waits_for_a_commit();
         if planted(Bug::DirtySpill) {
             self.spill(actions);
         }
