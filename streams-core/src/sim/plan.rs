@@ -154,7 +154,7 @@ impl RunPlan {
             page_rows: 1 + random.below(6),
             page_pause: if random.percent(50) { 4 } else { 40 },
             most_waiting: if random.percent(50) { 4_096 } else { 2 + random.below(12) },
-            most_waiting_bytes: if random.percent(70) { 1 << 20 } else { 20 + random.below(200) },
+            most_waiting_bytes: 1 << 20,
             most_uncommitted: if random.percent(50) { 10_000 } else { 4 + random.below(12) as u64 },
             most_behind: random.below(12) as u64,
             in_commit: random.percent(25),
