@@ -193,15 +193,15 @@ impl<T, K, Tm, W, O, H> Stream<T, K, Tm, W, O, H> {
     /// }
     ///
     /// #[stream_job]
-    /// fn bytes(lines: Stream<Line>) -> Stream<u64> {
+    /// fn volume(lines: Stream<Line>) -> Stream<u64> {
     ///     lines.through(hits).key_by(|h| h.host.clone()).running(forever()).aggregate(sum(|h| h.bytes))
     /// }
     ///
-    /// let mut job = Harness::new(bytes);
+    /// let mut job = Harness::new(volume);
     /// for text in ["# log", "a 3", "b x", "a 4"] {
     ///     job.push("lines", Line { text: text.to_owned() });
     /// }
-    /// assert_eq!(job.take::<u64>("bytes"), [3, 7]);
+    /// assert_eq!(job.take::<u64>("volume"), [3, 7]);
     /// ```
     pub fn through<U, X, P>(self, part: P) -> Next<U, K, Tm, W, O, X, H>
     where

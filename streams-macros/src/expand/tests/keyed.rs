@@ -56,3 +56,17 @@ fn left_lookup() {
         "#]],
     );
 }
+
+#[test]
+fn through() {
+    check(
+        "flows.through(part)",
+        expect![[r#"
+        let __s1 = flows.through(part);
+        let mut __m = __plan.machine();
+        let __n0 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s1));
+        __m.source(__q0, __n0).finish(__p::Cx::new())
+        }
+    "#]],
+    );
+}
