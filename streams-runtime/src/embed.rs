@@ -71,7 +71,7 @@ pub struct Outcome<G> {
 /// struct Reading { sensor: u64, celsius: i64, at: i64 }
 ///
 /// #[record]
-/// #[derive(PartialEq)]
+/// #[derive(Debug, PartialEq)]
 /// struct Warmest { sensor: u64, celsius: i64 }
 ///
 /// #[stream_job]

@@ -177,7 +177,7 @@ fn a_full_disk_fails_the_commit_and_loses_none_before_it() {
         let Err(error) = store.commit(&delta(2)) else { break };
         n_failed += 1;
         let text = error.to_string();
-        assert!(text.contains("committing to state file `disk`: I/O error"), "{text}");
+        assert!(text.contains("committing to state file `disk`: there is no space"), "{text}");
         store.commit(&delta(3)).expect_err("a store whose commit failed went on");
         drop(store);
 
