@@ -52,9 +52,11 @@ async fn the_database_is_stopped_for_a_while() {
         ours.run("kill");
         tokio::time::sleep(away()).await;
         ours.run("restart");
-        // One line when it goes and one when it is back, from each.
-        for instance in instances {
-            instance.hears(begun, "going on when", 1).await;
+        // One line when it goes and one when it is back, from each that asked for something in between.
+        let noticed = |instance: &&Instance| instance.when(begun, "going on when", 1).is_some();
+        let n_noticed = async || instances.iter().filter(noticed).count();
+        eventually("who notices", n_noticed, |n| *n > 0).await;
+        for instance in instances.iter().filter(noticed) {
             instance.hears(begun, "answers again", 1).await;
         }
     })
