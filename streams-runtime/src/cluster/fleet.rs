@@ -58,7 +58,7 @@ const REFRESH: Duration = Duration::from_secs(6 * 3_600);
 /// How long a message whose fate is unknown may take to appear in an output.
 const SETTLE_MS: u64 = 2_000;
 /// Items that may wait to be stored before a split stops reading.
-const MOST_WAITING: usize = 2_048;
+const MOST_WAITING: usize = 1_024;
 /// Bytes of such items.
 const MOST_WAITING_BYTES: usize = 1024 * 1024;
 /// The longest record: a message of 4 MiB, which is what brokers take, less what it has beside its body.
