@@ -171,7 +171,8 @@ fn run<J: Job>(records: &[Vec<u8>], store: &MemoryStore, looks_ahead: bool) -> (
     let mut after = store.clone();
     after.commit(&delta).unwrap();
     let rows: Vec<_> = after.rows().collect();
-    let text = format!("{}{rows:?}", String::from_utf8(effects.outputs[0].bytes.clone()).unwrap());
+    let output = effects.outputs.into_iter().next().unwrap();
+    let text = format!("{}{rows:?}", String::from_utf8(output.bytes).unwrap());
     (text, questions.single.load(Ordering::Relaxed), questions.together.load(Ordering::Relaxed))
 }
 
