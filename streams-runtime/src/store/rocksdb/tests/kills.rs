@@ -5,6 +5,7 @@
 //! Prints one line of JSON.
 
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use streams_core::store::local::{CommitId, LocalCommits};
@@ -12,6 +13,9 @@ use streams_core::store::local::{CommitId, LocalCommits};
 use super::*;
 
 const SPLIT: &[u8] = b"split";
+
+/// Far longer than a first commit takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 fn id(version: u64) -> CommitId {
     CommitId { epoch: 1, nonce: 2, version }
@@ -58,21 +62,30 @@ fn killed(dir: &Path, steps: &str, random: &mut Random) -> (u64, u64) {
         .spawn()
         .unwrap();
     let output = BufReader::new(child.stdout.take().unwrap());
+    let (begun, first) = channel();
     let reader = std::thread::spawn(move || {
         let (mut committed, mut pending) = (0, 0);
         for line in output.lines().map_while(Result::ok) {
             // A number without its line's end may lack digits; `lines` would not tell.
             match line.split_once(' ') {
-                Some(("committed", n)) => committed = n.parse().unwrap_or(committed),
+                Some(("committed", n)) => {
+                    committed = n.parse().unwrap_or(committed);
+                    // Nobody waits for the second one.
+                    let _ = begun.send(());
+                }
                 Some(("pending", n)) => pending = n.parse().unwrap_or(pending),
                 _ => {}
             }
         }
         (committed, pending)
     });
-    // Some kills come while the database opens and recovers.
-    let most = if random.below(4) == 0 { 40_000 } else { 250_000 };
-    std::thread::sleep(Duration::from_micros(random.below(most)));
+    // Some kills come while the database opens and recovers, however long that takes here.
+    if random.below(4) == 0 {
+        std::thread::sleep(Duration::from_micros(random.below(40_000)));
+    } else {
+        first.recv_timeout(PATIENCE).unwrap();
+        std::thread::sleep(Duration::from_micros(random.below(200_000)));
+    }
     assert!(child.try_wait().unwrap().is_none(), "the child ended by itself");
     child.kill().unwrap();
     child.wait().unwrap();
