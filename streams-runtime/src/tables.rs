@@ -255,7 +255,6 @@ impl Table {
         let mut fillings: Vec<Box<dyn Filling>> =
             self.rows.iter().map(|rows| Arc::clone(rows).fill()).collect();
         let mut read = Read { rows: None, bad: Vec::new(), n_bad: 0 };
-        let hash_before = self.hash;
         let name = self.address.shown();
         let mut n_rows = 0;
         let mut take = |place: &str, row: Result<Row, String>| {
@@ -271,7 +270,7 @@ impl Table {
                 }
             }
         };
-        match &mut self.from {
+        let hash = match &mut self.from {
             From::Text(text) => {
                 let text = text()?;
                 let hash = Some(xxhash_rust::xxh3::xxh3_64(&text));
@@ -281,28 +280,28 @@ impl Table {
                 rows::each(&text, self.address.format, &mut |line, row| {
                     take(&format!("line {}", grouped(line)), row);
                 })?;
-                self.hash = hash;
+                hash
             }
             #[cfg(feature = "mysql")]
             From::Mysql(mysql) => {
                 for (number, row) in (1..).zip(mysql.all()?) {
                     take(&format!("row {}", grouped(number)), row);
                 }
+                None
             }
             #[cfg(any(feature = "http", feature = "mysql"))]
             From::Nowhere => {
                 self.rows.iter().for_each(|rows| rows.forget());
                 return Ok(read);
             }
-        }
+        };
         // A file that is being written, or a page that says what is wrong with the server.
         if self.is_filled && n_rows == read.n_bad {
-            self.hash = hash_before;
             let bad = if read.n_bad > 0 { " that can be read" } else { "" };
             return Err(format!("it has no row{bad} any more"));
         }
         read.rows = fillings.into_iter().map(Filling::finish).max();
-        self.is_filled = true;
+        (self.hash, self.is_filled) = (hash, true);
         Ok(read)
     }
 }

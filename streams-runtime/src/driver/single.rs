@@ -134,47 +134,54 @@ impl Single<'_> {
     /// Time goes on while nothing comes in: windows may fire.
     fn tick(&mut self, effects: &mut Effects) -> Result<(), Error> {
         let Some(now_ms) = self.clock.tick() else { return Ok(()) };
-        if let Some(undo) = &mut self.undo {
-            undo.mark(self.machine.as_mut())?;
-        }
         let ports = 0..self.session.fed.len();
-        let machine = &mut self.machine;
-        guard(&|| "windows of processing time".to_owned(), || {
-            ports.for_each(|port| machine.clock(port, now_ms));
-            machine.drain(effects);
-        })?;
-        failed(self.machine.as_mut())?;
         let idle = self.session.inputs.idle_ports();
-        self.finish(effects, &idle, |session| session.changed = true)
+        let place = "windows of processing time";
+        self.between(place, effects, &idle, |machine| ports.for_each(|port| machine.clock(port, now_ms)))?;
+        self.session.changed = true;
+        Ok(())
     }
 
     /// An input has had nothing for so long that others do not wait for it; windows may fire.
     fn rest(&mut self, port: usize, effects: &mut Effects) -> Result<(), Error> {
+        let mut idle = self.session.inputs.idle_ports();
+        idle.retain(|idle| *idle != port);
+        let place = format!("what waited for {}", self.shown(port));
+        self.between(&place, effects, &idle, |machine| machine.idle(port))?;
+        self.session.changed = true;
+        Ok(())
+    }
+
+    fn end(&mut self, port: usize, effects: &mut Effects) -> Result<(), Error> {
+        let idle = self.session.inputs.idle_ports();
+        let place = format!("the end of {}", self.shown(port));
+        self.between(&place, effects, &idle, |machine| machine.end(port))?;
+        self.session.ended(port);
+        Ok(())
+    }
+
+    fn shown(&self, port: usize) -> String {
+        self.session.inputs.ports.get(port).map(crate::source::Input::shown).unwrap_or_default()
+    }
+
+    /// Does what no record does, and writes what came of it; or goes back to in front of that, when the inputs in
+    /// `idle` were idle, where something failed and the job is to stop.
+    fn between(
+        &mut self,
+        place: &str,
+        effects: &mut Effects,
+        idle: &[usize],
+        call: impl FnOnce(&mut dyn Machine),
+    ) -> Result<(), Error> {
         if let Some(undo) = &mut self.undo {
             undo.mark(self.machine.as_mut())?;
         }
-        let input = self.session.inputs.ports.get(port);
-        let place =
-            || format!("what waited for {}", input.map(crate::source::Input::shown).unwrap_or_default());
-        let machine = &mut self.machine;
-        guard(&place, || {
-            machine.idle(port);
+        let machine = self.machine.as_mut();
+        guard(&|| place.to_owned(), || {
+            call(machine);
             machine.drain(effects);
         })?;
         failed(self.machine.as_mut())?;
-        let mut idle = self.session.inputs.idle_ports();
-        idle.retain(|idle| *idle != port);
-        self.finish(effects, &idle, |session| session.changed = true)
-    }
-
-    /// Writes what came of no record; or goes back to in front of that, when the inputs in `idle` were idle, where
-    /// something failed and the job is to stop.
-    fn finish(
-        &mut self,
-        effects: &mut Effects,
-        idle: &[usize],
-        settled: impl FnOnce(&mut Session),
-    ) -> Result<(), Error> {
         let rejected = self.session.on_bad == OnBad::Stop && !effects.rejects.is_empty();
         if let (true, Some(undo)) = (rejected, &self.undo) {
             self.machine = undo.restore(self.job, &self.session.ended_ports(), idle)?;
@@ -182,25 +189,8 @@ impl Single<'_> {
             return Err(self.refuse(&rejects, None)?);
         }
         self.session.settle(effects, None)?;
-        settled(self.session);
         self.session.turn = self.session.inputs.turn;
         Ok(())
-    }
-
-    fn end(&mut self, port: usize, effects: &mut Effects) -> Result<(), Error> {
-        if let Some(undo) = &mut self.undo {
-            undo.mark(self.machine.as_mut())?;
-        }
-        let input = self.session.inputs.ports.get(port);
-        let place = || format!("the end of {}", input.map(crate::source::Input::shown).unwrap_or_default());
-        let machine = &mut self.machine;
-        guard(&place, || {
-            machine.end(port);
-            machine.drain(effects);
-        })?;
-        failed(self.machine.as_mut())?;
-        let idle = self.session.inputs.idle_ports();
-        self.finish(effects, &idle, |session| session.ended(port))
     }
 
     /// Commits everything in front of the bad record with this index; the result is the error to end with.
