@@ -18,7 +18,6 @@ pub(crate) mod topics;
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,7 +25,8 @@ use std::time::{Duration, Instant};
 use streams_core::protocol::stages::{self, StagePlan};
 use streams_core::store::Store;
 use streams_core::store::memory::MemoryStore;
-use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+use tokio::runtime::Runtime;
+use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 use crate::cli::{ClusterConfig, RunConfig};
 use crate::codec::{Shapes, TextPorts};
@@ -56,18 +56,9 @@ const BLOCKING_THREADS: usize = 2;
 /// Runs the job until a signal ends it.
 pub(crate) fn run(job: JobHandle, config: &RunConfig, cluster: &ClusterConfig) -> Ended {
     heap::give_back_large_blocks();
-    // Commits wait for each other in the store, so more threads for them would only take memory.
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .max_blocking_threads(BLOCKING_THREADS)
-        .enable_all()
-        .build();
-    let runtime = match runtime {
+    let runtime = match runtime() {
         Ok(runtime) => runtime,
-        Err(error) => {
-            let error = Error::source(format!("the threads for the brokers cannot be started: {error}"));
-            return (Counters::default(), Err(error));
-        }
+        Err(error) => return (Counters::default(), Err(error)),
     };
     let began = Instant::now();
     let mut counters = Counters::default();
@@ -76,6 +67,17 @@ pub(crate) fn run(job: JobHandle, config: &RunConfig, cluster: &ClusterConfig) -
     // A pull that waits for messages is not waited for.
     runtime.shutdown_background();
     (counters, result)
+}
+
+/// The threads that wait for servers.
+pub(crate) fn runtime() -> Result<Runtime, Error> {
+    // Commits wait for each other in the store, so more threads for them would only take memory.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .max_blocking_threads(BLOCKING_THREADS)
+        .enable_all()
+        .build();
+    runtime.map_err(|error| Error::source(format!("the threads for the servers cannot be started: {error}")))
 }
 
 async fn start(
@@ -277,17 +279,9 @@ pub(crate) fn random_number() -> u64 {
 
 /// In pieces: as a whole it would be the most memory that a small job ever takes.
 fn hash_file(path: PathBuf) -> std::io::Result<u64> {
-    let mut file = BufReader::with_capacity(64 * 1024, File::open(path)?);
-    let mut hash = Xxh3::new();
-    loop {
-        let piece = file.fill_buf()?;
-        if piece.is_empty() {
-            return Ok(hash.digest());
-        }
-        hash.update(piece);
-        let len = piece.len();
-        file.consume(len);
-    }
+    let mut hash = Xxh3Default::new();
+    std::io::copy(&mut File::open(path)?, &mut hash)?;
+    Ok(hash.digest())
 }
 
 /// Tells code with other results apart: the job's tokens, its settings, and the program itself (rule 19).

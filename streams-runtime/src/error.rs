@@ -28,7 +28,10 @@ pub(crate) enum ErrorKind {
     #[error("{0}")]
     State(String),
     /// The brokers refused something, or lost something.
-    #[cfg_attr(not(feature = "rocketmq"), expect(dead_code, reason = "there are no brokers in such a build"))]
+    #[cfg_attr(
+        not(any(feature = "rocketmq", feature = "mysql")),
+        expect(dead_code, reason = "such a build reaches no servers")
+    )]
     #[error("{0}")]
     Broker(String),
     /// `--on-bad stop` met a bad record.

@@ -7,6 +7,8 @@
 
 pub mod mysql;
 
+use crate::error::{Error, ErrorKind};
+
 /// Why the store did not do what it was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
@@ -16,4 +18,14 @@ pub enum Failure {
     /// Asking again does not help: somebody has to do what the text says.
     #[error("{0}")]
     Fatal(String),
+}
+
+/// For who does not ask again.
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Away(text) => ErrorKind::Broker(text).into(),
+            Failure::Fatal(text) => Self::state(text),
+        }
+    }
 }

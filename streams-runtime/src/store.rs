@@ -14,6 +14,11 @@ use streams_core::error::StateError;
 use streams_core::store::Store;
 use streams_core::store::local::LocalCommits;
 
+/// Where a store of a run on topics has the record of the job.
+pub(crate) const JOB: &[u8] = b"job";
+/// Where a copy of a remote store has its instance's name.
+pub(crate) const INSTANCE: &[u8] = b"instance";
+
 /// Which store keeps a state directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {

@@ -24,17 +24,14 @@ use kept::Kept;
 
 /// Does what was asked for; gives what is to be shown.
 pub(crate) fn perform(job: &JobHandle, config: &UpkeepConfig) -> Result<String, Error> {
-    if let Task::Import(file) = &config.task {
-        return import::run(job, config, file);
-    }
-    let mut kept = Kept::find(job.topology, &config.place)?;
+    let kept = || Kept::find(job.topology, &config.place);
     match &config.task {
-        Task::List(form) => list::run(job.topology, &kept, *form),
-        Task::Get { operator, key } => get::run(job, config, &kept, operator, key),
-        Task::Export(file) => savepoint::export(job.topology, &kept, file),
-        Task::ShowOffsets(form) => offsets::show(config, &kept, *form),
-        Task::ResetOffsets(reset) => offsets::reset(job.topology, config, &mut kept, reset),
-        Task::Import(_) => unreachable!("it was done above"),
+        Task::List(form) => list::run(job.topology, &kept()?, *form),
+        Task::Get { operator, key } => get::run(job, config, &kept()?, operator, key),
+        Task::Export(file) => savepoint::export(job.topology, &kept()?, file),
+        Task::Import(file) => import::run(job, config, file),
+        Task::ShowOffsets(form) => offsets::show(config, &kept()?, *form),
+        Task::ResetOffsets(reset) => offsets::reset(job.topology, config, &mut kept()?, reset),
     }
 }
 

@@ -21,6 +21,22 @@ pub struct Split {
     pub queue: u16,
 }
 
+impl Split {
+    /// In keys of rows, where splits sort by stage and then by queue.
+    #[must_use]
+    pub fn to_bytes(self) -> [u8; 4] {
+        let [stage, more] = self.stage.0.to_be_bytes();
+        let [queue, less] = self.queue.to_be_bytes();
+        [stage, more, queue, less]
+    }
+
+    /// What [`Self::to_bytes`] gave.
+    #[must_use]
+    pub fn from_bytes([stage, more, queue, less]: [u8; 4]) -> Self {
+        Self { stage: Stage(u16::from_be_bytes([stage, more])), queue: u16::from_be_bytes([queue, less]) }
+    }
+}
+
 /// Where a stage's results go: the topic of another stage, or that of an output port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Topic {

@@ -37,10 +37,18 @@ pub use results::{ResultOf, Seen};
 /// The prefix of a split's operator rows, in its row of the remote store as in the local one.
 #[must_use]
 pub fn rows_of(split: Split) -> [u8; 5] {
-    let [stage, more] = split.stage.0.to_be_bytes();
-    let [queue, less] = split.queue.to_be_bytes();
-    [b'r', stage, more, queue, less]
+    let [a, b, c, d] = split.to_bytes();
+    [ROWS, a, b, c, d]
 }
+
+/// The split among whose operator rows this key is, and the rest of the key; none where it is no such key.
+#[must_use]
+pub fn split_of_row(key: &[u8]) -> Option<(Split, &[u8])> {
+    let (&[ROWS, a, b, c, d], own) = key.split_first_chunk()? else { return None };
+    Some((Split::from_bytes([a, b, c, d]), own))
+}
+
+const ROWS: u8 = b'r';
 
 /// Where the rows of a split's operators are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

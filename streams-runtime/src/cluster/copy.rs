@@ -16,9 +16,7 @@ use streams_core::store::local::{LocalCommits, Marks};
 use super::random_number;
 use crate::error::Error;
 use crate::run::note;
-
-/// Where the instance's name is.
-const NAME: &[u8] = b"instance";
+use crate::store::INSTANCE;
 
 /// What came of a step.
 pub(super) enum Copied {
@@ -56,12 +54,12 @@ impl LocalCopy {
     /// The name of this instance, the same at every start: what its copy is worth depends on whose splits it gets.
     pub(super) fn name(&self) -> Result<String, Error> {
         let mut store = self.lock();
-        if let Some(name) = store.get(NAME).map_err(Error::state)? {
+        if let Some(name) = store.get(INSTANCE).map_err(Error::state)? {
             return Ok(String::from_utf8_lossy(&name).into_owned());
         }
         let name = format!("{:016x}", random_number());
         let mut delta = Delta::new();
-        delta.put(NAME, name.as_bytes());
+        delta.put(INSTANCE, name.as_bytes());
         store.commit(&delta).map_err(Error::state)?;
         Ok(name)
     }

@@ -8,14 +8,13 @@ use serde::{Deserialize, Serialize};
 use streams_core::codec;
 use streams_core::protocol::ids::{Split, Token};
 use streams_core::protocol::snapshot::Snapshot;
-use streams_core::protocol::worker::{CommitOutcome, rows_of};
+use streams_core::protocol::worker::CommitOutcome;
 use streams_core::store::{Delta, Store};
 
 use super::random_number;
 use crate::error::Error;
+use crate::store::JOB;
 
-/// Where the record of the job is.
-pub(crate) const JOB: &[u8] = b"job";
 /// In front of the keys of splits' own rows.
 const SPLIT: u8 = b's';
 
@@ -182,13 +181,11 @@ impl Inner {
 
 /// The key of a split's own row.
 pub(crate) fn key_of(split: Split) -> [u8; 5] {
-    let [_, rest @ ..] = rows_of(split);
-    let [a, b, c, d] = rest;
+    let [a, b, c, d] = split.to_bytes();
     [SPLIT, a, b, c, d]
 }
 
 fn split_of(key: &[u8]) -> Option<Split> {
     let [SPLIT, a, b, c, d] = *key else { return None };
-    let stage = streams_core::protocol::ids::Stage(u16::from_be_bytes([a, b]));
-    Some(Split { stage, queue: u16::from_be_bytes([c, d]) })
+    Some(Split::from_bytes([a, b, c, d]))
 }

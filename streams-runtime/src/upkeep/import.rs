@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use streams_core::machine::Machine;
+use streams_core::protocol::worker::split_of_row;
 use streams_core::store::memory::MemoryStore;
 use streams_core::store::{Delta, Store};
 
@@ -61,9 +62,9 @@ impl OwnRows {
     fn look(&mut self, key: &[u8], value: &[u8]) {
         /// Of an operator.
         const ID: usize = 8;
-        let machine = match key.first() {
-            Some(b'm') => key.split_at_checked(machine_prefix(0).len()),
-            Some(b'r') => key.split_at_checked(5),
+        let machine = match (key.first(), split_of_row(key)) {
+            (Some(b'm'), _) => key.split_at_checked(machine_prefix(0).len()),
+            (_, Some((_, own))) => key.split_at_checked(key.len() - own.len()),
             _ => None,
         };
         let mut delta = Delta::new();

@@ -13,17 +13,12 @@ use streams_core::topology::Topology;
 use crate::cli::upkeep::StatePlace;
 use crate::error::Error;
 use crate::snapshot::{Snapshot, machine_prefix};
-use crate::store::Kind;
+use crate::store::{INSTANCE, JOB, Kind};
 
 #[cfg(feature = "rocketmq")]
 use super::topics::Topics;
 #[cfg(all(feature = "mysql", feature = "rocketmq"))]
 use super::topics::database::Database;
-
-/// Where the record of a job on topics is, in a store.
-const TOPICS: &[u8] = b"job";
-/// Where a copy of a remote store has its instance's name.
-const COPY: &[u8] = b"instance";
 
 /// A state that was found.
 pub(super) struct Kept {
@@ -201,7 +196,7 @@ pub(super) fn layout(store: &dyn Store) -> Result<Option<Layout>, Error> {
     if let Some(snapshot) = Snapshot::load(store)? {
         return Ok(Some(Layout::Files(Box::new(snapshot))));
     }
-    if store.get(TOPICS).map_err(Error::state)?.is_some() {
+    if store.get(JOB).map_err(Error::state)?.is_some() {
         #[cfg(feature = "rocketmq")]
         return Ok(Some(Layout::Topics(Topics::of_store(store)?)));
         #[cfg(not(feature = "rocketmq"))]
@@ -209,7 +204,7 @@ pub(super) fn layout(store: &dyn Store) -> Result<Option<Layout>, Error> {
             "the state is that of a run on Apache RocketMQ; use a program that was built with the feature `rocketmq`",
         ));
     }
-    if store.get(COPY).map_err(Error::state)?.is_some() {
+    if store.get(INSTANCE).map_err(Error::state)?.is_some() {
         return Err(Error::usage(
             "--state: this directory has an instance's copy of a remote store, which has the state; give --remote mysql://USER@HOST/DATABASE",
         ));

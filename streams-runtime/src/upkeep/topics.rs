@@ -16,11 +16,12 @@ use super::offsets::Source;
 use crate::cli::StartPosition;
 use crate::cli::upkeep::{Reset, ResetTo, UpkeepConfig};
 use crate::cluster::io::{self, resolve};
-use crate::cluster::rows::{JOB, SplitRow, key_of};
+use crate::cluster::rows::{SplitRow, key_of};
 use crate::cluster::topics::JobRow;
-use crate::cluster::{connect, failed, random_number};
+use crate::cluster::{connect, failed, random_number, runtime};
 use crate::error::Error;
 use crate::rocketmq::Broker;
+use crate::store::JOB;
 
 /// What is kept beside the rows of operators.
 pub(super) struct Topics {
@@ -207,11 +208,6 @@ fn rewound(row: &SplitRow, snapshot: Snapshot, offset: u64) -> Result<SplitRow, 
         .encode()
         .map_err(|error| Error::state(format!("the snapshot of a queue cannot be written: {error}")))?;
     Ok(SplitRow { owner: Some(owner), version: row.version + 1, snapshot: Some(bytes), ..row.clone() })
-}
-
-fn runtime() -> Result<tokio::runtime::Runtime, Error> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-    runtime.map_err(|error| Error::source(format!("the threads for the servers cannot be started: {error}")))
 }
 
 fn with_broker(

@@ -3,7 +3,7 @@
 
 use mysql_async::Value;
 use streams_core::protocol::ids::{Split, Token};
-use streams_core::protocol::worker::rows_of;
+use streams_core::protocol::worker::{rows_of, split_of_row};
 use streams_core::store::Delta;
 use streams_core::store::backing::Row;
 
@@ -279,11 +279,8 @@ struct Part {
 }
 
 fn split_of_key(key: &[u8]) -> Result<Split, Failure> {
-    let prefix = key.first_chunk::<5>().filter(|[letter, ..]| *letter == b'r');
-    let [_, stage, more, queue, less] =
-        *prefix.ok_or_else(|| Failure::Fatal("a row of the savepoint belongs to no queue".to_owned()))?;
-    let stage = streams_core::protocol::ids::Stage(u16::from_be_bytes([stage, more]));
-    Ok(Split { stage, queue: u16::from_be_bytes([queue, less]) })
+    let found = split_of_row(key).map(|(split, _)| split);
+    found.ok_or_else(|| Failure::Fatal("a row of the savepoint belongs to no queue".to_owned()))
 }
 
 /// What was to become durable when the connection was lost.

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use streams_core::error::StateError;
 use streams_core::protocol::ids::{Split, Token};
-use streams_core::protocol::worker::rows_of;
+use streams_core::protocol::worker::{rows_of, split_of_row};
 use streams_core::store::backing::Backing;
 use streams_core::store::{Store, Visit};
 use tokio::runtime::Runtime;
 
 use super::{Topics, runtime};
-use crate::cluster::rows::{JOB, SplitRow, key_of};
+use crate::cluster::rows::{SplitRow, key_of};
 use crate::cluster::topics::JobRow;
-use crate::error::{Error, ErrorKind};
-use crate::remote::Failure;
+use crate::error::Error;
 use crate::remote::mysql::{Address, Kept, Mysql, SplitState};
+use crate::store::JOB;
 use crate::upkeep::kept::Tally;
 use crate::upkeep::savepoint::Savepoint;
 
@@ -22,13 +22,6 @@ use crate::upkeep::savepoint::Savepoint;
 pub(in crate::upkeep) struct Database {
     mysql: Mysql,
     runtime: Runtime,
-}
-
-fn failed(failure: Failure) -> Error {
-    match failure {
-        Failure::Away(text) => ErrorKind::Broker(text).into(),
-        Failure::Fatal(text) => Error::state(text),
-    }
 }
 
 fn row_of(state: SplitState) -> SplitRow {
@@ -56,9 +49,9 @@ impl Database {
                     "--remote: there is no state of the group `{group}` at {address}; name the one that `run --group` had, or the database that it had"
                 ))
             };
-            let mysql = Mysql::find(address, group).await.map_err(failed)?.ok_or_else(nothing)?;
-            let (_, job) = mysql.job().await.map_err(failed)?.ok_or_else(nothing)?;
-            let splits = mysql.split_states().await.map_err(failed)?;
+            let mysql = Mysql::find(address, group).await?.ok_or_else(nothing)?;
+            let (_, job) = mysql.job().await?.ok_or_else(nothing)?;
+            let splits = mysql.split_states().await?;
             Ok::<_, Error>((mysql, job, splits))
         })?;
         let splits = splits.into_iter().map(|(split, state)| (split, row_of(state))).collect();
@@ -66,7 +59,7 @@ impl Database {
     }
 
     pub(in crate::upkeep) fn tally(&self) -> Result<Vec<Tally>, Error> {
-        let tallies = self.runtime.block_on(self.mysql.tallies()).map_err(failed)?;
+        let tallies = self.runtime.block_on(self.mysql.tallies())?;
         let tally =
             |(split, operator, rows, bytes)| Tally { prefix: rows_of(split).to_vec(), operator, rows, bytes };
         Ok(tallies.into_iter().map(tally).collect())
@@ -74,10 +67,8 @@ impl Database {
 
     /// The rows under the prefix of a split, as whoever owns it now has committed them.
     pub(in crate::upkeep) fn backing(&self, prefix: &[u8]) -> Result<Box<dyn Backing>, Error> {
-        let [_, a, b, c, d] = prefix.try_into().map_err(|_| Error::state("a prefix that is no split's"))?;
-        let stage = streams_core::protocol::ids::Stage(u16::from_be_bytes([a, b]));
-        let split = Split { stage, queue: u16::from_be_bytes([c, d]) };
-        let (token, _) = self.runtime.block_on(self.mysql.observe(split)).map_err(failed)?;
+        let (split, _) = split_of_row(prefix).ok_or_else(|| Error::state("a prefix that is no split's"))?;
+        let (token, _) = self.runtime.block_on(self.mysql.observe(split))?;
         let _entered = self.runtime.enter();
         Ok(self.mysql.backing(split, token))
     }
@@ -104,7 +95,7 @@ impl Database {
         }));
         match trouble {
             Some(error) => Err(Error::state(error)),
-            None => read.map_err(failed),
+            None => read.map_err(Error::from),
         }
     }
 
@@ -115,7 +106,7 @@ impl Database {
     ) -> Result<(), Error> {
         let moved: Vec<_> =
             moved.iter().map(|(split, (old, new))| (*split, state_of(old), state_of(new))).collect();
-        if self.runtime.block_on(self.mysql.replace(&moved)).map_err(failed)? {
+        if self.runtime.block_on(self.mysql.replace(&moved))? {
             return Ok(());
         }
         Err(Error::usage(
@@ -140,7 +131,7 @@ pub(in crate::upkeep) fn import(
     }
     let runtime = runtime()?;
     let made = runtime.block_on(async {
-        let mysql = Mysql::open(address, group, "upkeep").await.map_err(failed)?;
+        let mysql = Mysql::open(address, group, "upkeep").await?;
         let job = own.get(JOB).map_err(Error::state)?.unwrap_or_default();
         let splits: Vec<_> = topics.splits.iter().map(|(split, row)| (*split, state_of(row))).collect();
         let mut rows = savepoint.rows()?;
@@ -149,7 +140,7 @@ pub(in crate::upkeep) fn import(
             .import(&job, &splits, &mut || {
                 loop {
                     match rows.next() {
-                        Ok(Some((key, value))) if key.first() == Some(&b'r') => {
+                        Ok(Some((key, value))) if split_of_row(&key).is_some() => {
                             return Ok(Some((key, value)));
                         }
                         Ok(Some(_)) => {}
@@ -165,7 +156,7 @@ pub(in crate::upkeep) fn import(
             .await;
         match trouble {
             Some(error) => Err(error),
-            None => made.map_err(failed),
+            None => made.map_err(Error::from),
         }
     })?;
     if made {
