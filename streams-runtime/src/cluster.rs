@@ -7,7 +7,6 @@
 
 mod copy;
 mod fleet;
-mod heap;
 pub(crate) mod io;
 mod log;
 mod message;
@@ -55,7 +54,6 @@ const BLOCKING_THREADS: usize = 2;
 
 /// Runs the job until a signal ends it.
 pub(crate) fn run(job: JobHandle, config: &RunConfig, cluster: &ClusterConfig) -> Ended {
-    heap::give_back_large_blocks();
     let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(error) => return (Counters::default(), Err(error)),
