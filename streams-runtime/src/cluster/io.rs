@@ -14,7 +14,7 @@ use crate::cli::StartPosition;
 use crate::rocketmq::{Broker, Error, QueueId, Sent};
 
 /// How many messages a pull asks for: records of a source, or frames of many records.
-const RECORDS: u32 = 128;
+const RECORDS: u32 = 256;
 const FRAMES: u32 = 4;
 /// How long a broker may keep a pull that finds nothing.
 const WAIT_MS: u64 = 1_000;
