@@ -29,7 +29,7 @@ pub(crate) fn perform(job: &JobHandle, config: &UpkeepConfig) -> Result<String, 
         Task::List(form) => list::run(job.topology, &kept()?, *form),
         Task::Get { operator, key } => get::run(job, config, &kept()?, operator, key),
         Task::Export(file) => savepoint::export(job.topology, &kept()?, file),
-        Task::Import(file) => import::run(job, config, file),
+        Task::Import { file, is_last } => import::run(job, config, file, *is_last),
         Task::ShowOffsets(form) => offsets::show(config, &kept()?, *form),
         Task::ResetOffsets(reset) => offsets::reset(job.topology, config, &mut kept()?, reset),
     }

@@ -124,6 +124,11 @@ impl Sender {
         }
     }
 
+    /// The watermark behind what is queued.
+    pub(super) fn watermark_ms(&self) -> i64 {
+        self.watermark_ms
+    }
+
     /// Lets everything leave that is queued now: it has been committed.
     pub fn release(&mut self) {
         self.released = self.queue.len();
@@ -253,6 +258,11 @@ impl Sender {
         self.confirm(self.present);
         // A watermark that may be lost is told again.
         self.told_ms = i64::MIN;
+    }
+
+    /// The number of the last item that there is.
+    pub(super) fn last_number(&self) -> u64 {
+        self.acked + self.queue.len() as u64
     }
 
     /// Everything up to number `last` was found in the target queue, where another owner or an earlier life of

@@ -409,6 +409,12 @@ impl Worker {
         self.result_bytes + self.senders.values().map(Sender::bytes).sum::<usize>()
     }
 
+    /// How far it has come in event time, in ms: the watermark for the stages behind it; none before there is one.
+    #[must_use]
+    pub fn event_time_ms(&self) -> Option<i64> {
+        self.senders.values().map(Sender::watermark_ms).max().filter(|at_ms| *at_ms > i64::MIN)
+    }
+
     /// How many records are in no commit yet.
     #[must_use]
     pub fn uncommitted(&self) -> u64 {

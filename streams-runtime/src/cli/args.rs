@@ -41,7 +41,7 @@ pub(crate) const RUN_FLAGS: [(&str, &str); 17] = [
 ];
 
 /// Flags of `state` and `offsets`, beside the job's settings.
-pub(crate) const UPKEEP_FLAGS: [(&str, &str); 8] = [
+pub(crate) const UPKEEP_FLAGS: [(&str, &str); 9] = [
     ("state", "DIR"),
     ("store", "redb|rocksdb"),
     ("remote", "mysql://USER@HOST/DATABASE"),
@@ -50,6 +50,7 @@ pub(crate) const UPKEEP_FLAGS: [(&str, &str); 8] = [
     ("format", "text|json"),
     ("input", "PORT"),
     ("yes", ""),
+    ("not-run-since", ""),
 ];
 
 /// A command line.

@@ -204,7 +204,11 @@ fn upkeep(out: &mut String) {
         "what an operator keeps of a key, as JSON; a KEY is a text, or JSON",
     );
     entry(out, "state export FILE", "write all of it into a savepoint, which any store can take");
-    entry(out, "state import FILE", "make a savepoint the state of a directory or a database that has none");
+    entry(
+        out,
+        "state import FILE [--not-run-since]",
+        "make a savepoint the state of a directory or a database that has none; a job on topics then goes on with the same program, or with another one where it has --not-run-since the savepoint was written",
+    );
     entry(
         out,
         "offsets show [--format json]",

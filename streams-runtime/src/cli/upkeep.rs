@@ -25,9 +25,16 @@ pub(crate) struct UpkeepConfig {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Task {
     List(Form),
-    Get { operator: String, key: String },
+    Get {
+        operator: String,
+        key: String,
+    },
     Export(PathBuf),
-    Import(PathBuf),
+    Import {
+        file: PathBuf,
+        /// Whether the job has not run since the savepoint was written.
+        is_last: bool,
+    },
     ShowOffsets(Form),
     ResetOffsets(Reset),
 }
@@ -115,7 +122,10 @@ fn task(
             (&[], Some(Task::Get { operator: operator.clone(), key: key.clone() }))
         }
         (Verb::State, "export", [file]) => (&[], Some(Task::Export(file.into()))),
-        (Verb::State, "import", [file]) => (&[], Some(Task::Import(file.into()))),
+        (Verb::State, "import", [file]) => (&["not-run-since"], {
+            let is_last = words.flags.contains_key("not-run-since");
+            Some(Task::Import { file: file.into(), is_last })
+        }),
         (Verb::Offsets, "show", []) => (&["format", "namesrv"], form(words, problems).map(Task::ShowOffsets)),
         (Verb::Offsets, "reset", []) => {
             (&["to", "input", "yes", "namesrv"], reset(topology, words, problems).map(Task::ResetOffsets))
@@ -132,7 +142,7 @@ fn task(
         }
     };
     // Each sub-command has flags of its own.
-    for flag in ["format", "namesrv", "input", "yes"] {
+    for flag in ["format", "namesrv", "input", "yes", "not-run-since"] {
         if words.flags.contains_key(flag) && !forms.contains(&flag) {
             problems.push(format!("--{flag}: `{name} {what}` has no such flag; leave it out"));
         }

@@ -34,6 +34,7 @@ use crate::signals::StopFlag;
 use crate::sink::{self, Start, Writer};
 use crate::url::Place;
 
+mod align;
 mod counts;
 mod group;
 mod growth;
@@ -126,6 +127,10 @@ struct Run {
     known: Option<(u64, u64)>,
     /// The pull under way, which may wait for messages.
     pull: Option<AbortHandle>,
+    /// How far its reading has come.
+    pace: align::Pace,
+    /// The next pull, which waits for other splits.
+    held: Option<align::Held>,
     /// How many pulls there have been; the answer to an earlier one counts for nothing.
     pulls: u64,
     /// Failures in a row.
@@ -294,6 +299,7 @@ impl Fleet {
                     tokio::spawn(async move { remote.refresh().await.is_ok() });
                 }
                 _ = signals.tick() => {
+                    self.align();
                     if stop.is_set() {
                         self.leave()?;
                     }
@@ -341,6 +347,8 @@ impl Fleet {
             loading: None,
             known: None,
             pull: None,
+            pace: align::Pace::default(),
+            held: None,
             pulls: 0,
             failures: BTreeMap::new(),
             last_checkpoint,
@@ -406,10 +414,12 @@ impl Fleet {
     fn revoke(&mut self, split: Split) -> Result<(), Error> {
         self.tell(split, Event::Revoke)?;
         let Some(run) = self.runs.get_mut(&split) else { return Ok(()) };
-        let Some(pull) = run.pull.take().filter(|pull| !pull.is_finished()) else { return Ok(()) };
-        pull.abort();
-        // It may have ended just now.
-        run.pulls += 1;
+        if run.held.take().is_none() {
+            let Some(pull) = run.pull.take().filter(|pull| !pull.is_finished()) else { return Ok(()) };
+            pull.abort();
+            // It may have ended just now.
+            run.pulls += 1;
+        }
         self.tell(split, Event::Failed(Failed::Poll))
     }
 

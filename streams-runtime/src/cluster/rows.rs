@@ -61,6 +61,14 @@ impl SplitRow {
         Ok((split, row))
     }
 
+    /// The row as the state of a run that may have gone on since: only the same code takes it, reads what lies in
+    /// its outputs first, and uses no copy.
+    pub(crate) fn restored(self) -> Result<Self, Error> {
+        let Some(snapshot) = self.snapshot()? else { return Ok(Self { clean: false, ..self }) };
+        let snapshot = encoded(&Snapshot { owner: None, clean: false, ..snapshot })?;
+        Ok(Self { clean: false, snapshot: Some(snapshot), ..self })
+    }
+
     /// The snapshot, if there is one.
     pub(crate) fn snapshot(&self) -> Result<Option<Snapshot>, Error> {
         let Some(bytes) = &self.snapshot else { return Ok(None) };
@@ -69,6 +77,12 @@ impl SplitRow {
             .map(Some)
             .map_err(|error| Error::state(format!("the snapshot of a queue cannot be read: {error}")))
     }
+}
+
+pub(crate) fn encoded(snapshot: &Snapshot) -> Result<Vec<u8>, Error> {
+    snapshot
+        .encode()
+        .map_err(|error| Error::state(format!("the snapshot of a queue cannot be written: {error}")))
 }
 
 /// The store, shared with the threads that wait for its disk.
@@ -148,9 +162,7 @@ impl SplitRows {
         if row.owner != Some(token) || row.version != version {
             return Ok(CommitOutcome::Fenced);
         }
-        let snapshot = snapshot
-            .encode()
-            .map_err(|error| Error::state(format!("the snapshot of a queue cannot be written: {error}")))?;
+        let snapshot = encoded(snapshot)?;
         let row = SplitRow { version: version + 1, clean, snapshot: Some(snapshot), ..row };
         inner.commit(split, row, delta)?;
         Ok(CommitOutcome::Done)
@@ -183,6 +195,11 @@ impl Inner {
 pub(crate) fn key_of(split: Split) -> [u8; 5] {
     let [a, b, c, d] = split.to_bytes();
     [SPLIT, a, b, c, d]
+}
+
+/// Whether a row of a store is that of a split.
+pub(crate) fn is_split(key: &[u8]) -> bool {
+    split_of(key).is_some()
 }
 
 fn split_of(key: &[u8]) -> Option<Split> {

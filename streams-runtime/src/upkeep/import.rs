@@ -13,7 +13,7 @@ use streams_core::store::memory::MemoryStore;
 use streams_core::store::{Delta, Store};
 
 use super::kept::{self, kind_of};
-use super::savepoint::{Header, LayoutName, RowReader, Savepoint, flush_names};
+use super::savepoint::{Header, LayoutName, RowReader, Savepoint, flush_names, give_name};
 use super::without_ports;
 use crate::cli::upkeep::{StatePlace, UpkeepConfig};
 use crate::driver::guard;
@@ -27,14 +27,22 @@ use crate::wording::counted;
 const PART_BYTES: usize = 8 << 20;
 
 /// Makes the savepoint the state.
-pub(super) fn run(job: &JobHandle, config: &UpkeepConfig, file: &Path) -> Result<String, Error> {
+///
+/// A run on topics is sure to stand where it stood then only if it `is_last`: else what it has sent since lies in its
+/// topics, the same code alone makes the same of it again, and the rows of its queues say so from then on.
+pub(super) fn run(
+    job: &JobHandle,
+    config: &UpkeepConfig,
+    file: &Path,
+    is_last: bool,
+) -> Result<String, Error> {
     let mut own = OwnRows::default();
     let savepoint = Savepoint::open(file, &mut |key, value| own.look(key, value))?;
     let OwnRows { job: own, machines } = own;
     fits(job, config, &savepoint.header, &own, machines)
         .map_err(|error| Error::state(format!("savepoint {} does not fit: {error}", file.display())))?;
     let place = match &config.place {
-        StatePlace::Directory { dir, store } => into_directory(&savepoint, dir, *store)?,
+        StatePlace::Directory { dir, store } => into_directory(&savepoint, dir, *store, is_last)?,
         #[cfg(all(feature = "mysql", feature = "rocketmq"))]
         StatePlace::Remote { address, group } => {
             if savepoint.header.layout == LayoutName::Files {
@@ -42,7 +50,7 @@ pub(super) fn run(job: &JobHandle, config: &UpkeepConfig, file: &Path) -> Result
                     "state import: the savepoint is that of a run on files, and a database has the state of runs on topics; give --state DIR",
                 ));
             }
-            super::topics::database::import(&savepoint, &own, address, group)?;
+            super::topics::database::import(&savepoint, &own, (address, group), is_last)?;
             format!("{address}, group {group}")
         }
     };
@@ -133,39 +141,63 @@ fn fits(
 }
 
 /// Gives the name of the place.
-fn into_directory(savepoint: &Savepoint, dir: &Path, asked: Option<Kind>) -> Result<String, Error> {
+fn into_directory(
+    savepoint: &Savepoint,
+    dir: &Path,
+    asked: Option<Kind>,
+    is_last: bool,
+) -> Result<String, Error> {
+    let taken = || {
+        Error::usage(format!(
+            "state import: {} has a state already; give an empty directory, or move that one away",
+            dir.display()
+        ))
+    };
     let found = kind_of(dir, asked)?;
-    if let Some(kind) = found {
-        let store = crate::store::open(dir, kind).map_err(Error::state)?;
-        if kept::layout(&*store)?.is_some() {
-            return Err(Error::usage(format!(
-                "state import: {} has a state already; give an empty directory, or move that one away",
-                dir.display()
-            )));
-        }
+    if let Some(kind) = found
+        && !is_empty(dir, kind)?
+    {
+        return Err(taken());
     }
     let kind = asked.or(found).or_else(Kind::preferred).unwrap_or(Kind::Redb);
     let unfinished = Unfinished::new(dir)?;
     let mut store = crate::store::open(&unfinished.0, kind).map_err(Error::state)?;
-    fill(&mut *store, savepoint.rows()?)?;
+    fill(&mut *store, savepoint.rows()?, is_last)?;
     // Order: the store is closed and flushed before it gets its name.
     drop(store);
     let failed = |error: std::io::Error| {
         Error::state(format!("cannot give the state its name in {}: {error}", dir.display()))
     };
     let named = dir.join(kind.entry());
-    // One that is there was found empty above.
-    if named.is_dir() {
-        std::fs::remove_dir_all(&named).map_err(failed)?;
+    // A job may have begun since: the store is moved out of its way, and back where it is used or no longer empty.
+    if let Some(found) = found {
+        let (there, aside) = (dir.join(found.entry()), unfinished.0.join("before"));
+        std::fs::create_dir(&aside).map_err(failed)?;
+        let moved = aside.join(found.entry());
+        std::fs::rename(&there, &moved).map_err(failed)?;
+        if !matches!(is_empty(&aside, found), Ok(true)) {
+            give_name(&moved, &there).map_err(failed)?;
+            return Err(taken());
+        }
     }
-    std::fs::rename(unfinished.0.join(kind.entry()), &named).map_err(failed)?;
+    match give_name(&unfinished.0.join(kind.entry()), &named) {
+        Err(_) if named.exists() => return Err(taken()),
+        given => given.map_err(failed)?,
+    }
     flush_names(&named).map_err(failed)?;
     Ok(format!("{} ({})", dir.display(), kind.name()))
 }
 
-fn fill(store: &mut dyn Store, mut rows: RowReader) -> Result<(), Error> {
+fn is_empty(dir: &Path, kind: Kind) -> Result<bool, Error> {
+    let store = crate::store::open(dir, kind).map_err(Error::state)?;
+    Ok(kept::layout(&*store)?.is_none())
+}
+
+fn fill(store: &mut dyn Store, mut rows: RowReader, is_last: bool) -> Result<(), Error> {
     let (mut delta, mut size) = (Delta::new(), 0);
     while let Some((key, value)) = rows.next()? {
+        #[cfg(feature = "rocketmq")]
+        let value = if is_last { value } else { super::topics::restored(&key, value)? };
         delta.put(&key, &value);
         size += key.len() + value.len();
         if size >= PART_BYTES {

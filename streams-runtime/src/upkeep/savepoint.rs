@@ -72,7 +72,7 @@ pub(super) fn export(topology: &Topology, kept: &Kept, path: &Path) -> Result<St
     let written = write(&unfinished, &header, kept, &failed);
     // Order: the name appears behind the flush, so that a file of this name is whole.
     let finished = written.and_then(|n_rows| {
-        std::fs::hard_link(&unfinished, path).map_err(failed)?;
+        give_name(&unfinished, path).map_err(failed)?;
         flush_names(path).map_err(failed)?;
         Ok((n_rows, std::fs::metadata(path).map_err(failed)?.len()))
     });
@@ -91,6 +91,20 @@ fn unfinished(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", std::process::id()));
     path.with_file_name(name)
+}
+
+/// Gives a file or a directory its name, which nothing else has: what is there stays there.
+pub(super) fn give_name(from: &Path, to: &Path) -> std::io::Result<()> {
+    // Linux renames a directory only over an empty one, and a file over anything.
+    if from.is_dir() {
+        return std::fs::rename(from, to);
+    }
+    match std::fs::hard_link(from, to) {
+        Ok(()) => std::fs::remove_file(from),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists || to.exists() => Err(error),
+        // Not every file system has links.
+        Err(_) => std::fs::rename(from, to),
+    }
 }
 
 /// Makes the name of a file durable; only Unix has a way to ask for it.

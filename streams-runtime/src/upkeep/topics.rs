@@ -16,7 +16,7 @@ use super::offsets::Source;
 use crate::cli::StartPosition;
 use crate::cli::upkeep::{Reset, ResetTo, UpkeepConfig};
 use crate::cluster::io::{self, resolve};
-use crate::cluster::rows::{SplitRow, key_of};
+use crate::cluster::rows::{SplitRow, encoded, is_split, key_of};
 use crate::cluster::topics::JobRow;
 use crate::cluster::{connect, failed, random_number, runtime};
 use crate::error::Error;
@@ -190,6 +190,15 @@ impl Topics {
     }
 }
 
+/// A row of a savepoint as that of a run that may have gone on since.
+pub(super) fn restored(key: &[u8], value: Vec<u8>) -> Result<Vec<u8>, Error> {
+    if !is_split(key) {
+        return Ok(value);
+    }
+    let (_, row) = SplitRow::decode(key, &value)?;
+    row.restored()?.encode().map_err(Error::state)
+}
+
 /// The row behind a commit that only moves the offset.
 fn rewound(row: &SplitRow, snapshot: Snapshot, offset: u64) -> Result<SplitRow, Error> {
     // A token of its own: copies of the rows know that they are of another commit.
@@ -204,9 +213,7 @@ fn rewound(row: &SplitRow, snapshot: Snapshot, offset: u64) -> Result<SplitRow, 
         committed_ms: Some(crate::clock::now_ms()),
         ..snapshot
     };
-    let bytes = snapshot
-        .encode()
-        .map_err(|error| Error::state(format!("the snapshot of a queue cannot be written: {error}")))?;
+    let bytes = encoded(&snapshot)?;
     Ok(SplitRow { owner: Some(owner), version: row.version + 1, snapshot: Some(bytes), ..row.clone() })
 }
 

@@ -212,6 +212,20 @@ fn twice(flows: Stream<Flow>) -> (Stream<Total>, Stream<Total>) {
     (topic, table)
 }
 
+/// The same, with each window kept for half a day, so that there is much state.
+#[stream_job]
+fn kept(flows: Stream<Flow>) -> (Stream<Total>, Stream<Total>) {
+    let totals = flows
+        .event_time(|f| f.at, out_of_order(secs(5)))
+        .filter(|f| f.out_flow > 0)
+        .key_by(|f| f.host.clone())
+        .window(tumbling(secs(10)).lateness(hours(12)))
+        .aggregate(Total { host: key(), from: window_start(), total: sum(|f| f.out_flow), count: count() });
+    let topic = totals.filter(|t| t.count > 0);
+    let table = totals.filter(|t| t.count > 0);
+    (topic, table)
+}
+
 /// Traffic per host and parity so far; every key is kept.
 #[stream_job]
 fn sums(flows: Stream<Flow>) -> Stream<Total> {

@@ -123,6 +123,7 @@ impl Fleet {
     }
 
     pub(crate) async fn wait_for(&self, n: usize) -> (Vec<String>, u64) {
+        super::grown_to("results", n as u64, async || self.stored().await).await;
         let ask = async || self.results().await;
         let (mut lines, dropped) = eventually("results", ask, |(lines, _)| lines.len() >= n).await;
         lines.sort_unstable();

@@ -97,6 +97,14 @@ async fn eventually<T: std::fmt::Debug>(
     }
 }
 
+/// Waits for as many as this, for as long as they grow.
+async fn grown_to(what: &str, n: u64, mut count: impl AsyncFnMut() -> u64) {
+    let mut last = 0;
+    while last < n {
+        last = eventually(what, &mut count, |found| *found > last).await;
+    }
+}
+
 /// Fails unless the call ends in time.
 async fn in_time<T>(call: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, call).await.expect("ends in time")

@@ -26,7 +26,7 @@ use streams_runtime::remote::mysql::{Address, PASSWORD};
 use self::copies::copies_are_its_own;
 use super::groups::Instance;
 use super::jobs::{Fleet, end};
-use super::{eventually, unique};
+use super::{eventually, grown_to, unique};
 use crate::program::{Place, flows, sorted};
 
 const A_SECOND: usize = 5_000;
@@ -77,9 +77,13 @@ impl Shared {
     }
 
     async fn at(server: &str, n_queues: u16) -> Self {
+        Self::of("twice", server, n_queues).await
+    }
+
+    async fn of(job: &'static str, server: &str, n_queues: u16) -> Self {
         let database = unique("job").replace('-', "_");
         connect(server, None).await.query_drop(format!("CREATE DATABASE {database}")).await.unwrap();
-        let fleet = Fleet { port: "topic=", ..Fleet::new("twice", n_queues).await };
+        let fleet = Fleet { port: "topic=", ..Fleet::new(job, n_queues).await };
         Self { fleet, server: server.to_owned(), database }
     }
 
@@ -97,6 +101,12 @@ impl Shared {
         self.fleet.joining(&format!(
             "--to table={server}/{database}?table=totals&create=true --shuffle-queues 8 --remote {server}/{database} {copy} {more}"
         ))
+    }
+
+    /// How many rows a table has.
+    async fn count(&self, table: &str) -> u64 {
+        let mut conn = connect(&self.server, Some(&self.database)).await;
+        conn.query_first(format!("SELECT COUNT(*) FROM {table}")).await.unwrap().unwrap()
     }
 
     /// The rows of the table, as lines of a file.
@@ -154,8 +164,7 @@ impl Shared {
         let expected: Vec<&str> = sorted(&text);
         let (found, dropped) = self.fleet.wait_for(expected.len()).await;
         difference("topic", &expected, &found);
-        let full = async || self.rows().await.len();
-        eventually("rows", full, |n| *n >= expected.len()).await;
+        grown_to("rows", expected.len() as u64, async || self.count("totals").await).await;
         difference("table", &expected, &self.rows().await);
         (found.len(), dropped)
     }
@@ -163,8 +172,9 @@ impl Shared {
 
 /// Fails with numbers where something is lost or doubled.
 fn difference(what: &str, expected: &[&str], found: &[String]) {
-    let lost = expected.iter().filter(|line| !found.iter().any(|other| other == *line)).take(5);
-    let doubled = found.len() - found.iter().collect::<BTreeSet<_>>().len();
+    let there: BTreeSet<&str> = found.iter().map(String::as_str).collect();
+    let lost = expected.iter().filter(|line| !there.contains(*line)).take(5);
+    let doubled = found.len() - there.len();
     let equal = expected.iter().copied().eq(found.iter().map(String::as_str));
     assert!(
         equal,

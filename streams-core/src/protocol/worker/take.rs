@@ -70,8 +70,13 @@ impl Worker {
             .collect();
         // What another owner or an earlier life may have put into an output queue must be known before more is
         // sent there (rule 20). A shuffle's reader drops what it has seen, and a clean owner left nothing.
-        let outputs = self.senders.keys().filter(|target| matches!(target.topic, Topic::Output(_)));
-        self.tails = outputs.copied().filter(|_| !snapshot.clean).collect();
+        let is_restored = snapshot.owner.is_none() && !snapshot.clean;
+        let looks_at = |target: &Target| match target.topic {
+            Topic::Output(_) => !snapshot.clean,
+            // Where it was taken from a savepoint, it may have been put there by a later state.
+            Topic::Of(_) => is_restored && self.role.held,
+        };
+        self.tails = self.senders.keys().copied().filter(looks_at).collect();
     }
 
     /// Every queue that results may go to.
@@ -104,11 +109,24 @@ impl Worker {
         actions.push(Action::Tail { target, from, settle_ms: self.role.settle_ms });
     }
 
-    pub(super) fn tailed(&mut self, target: Target, last: u64, _actions: &mut Vec<Action>) {
+    pub(super) fn tailed(&mut self, target: Target, last: u64, actions: &mut Vec<Action>) {
         self.tails.remove(&target);
-        if let Some(sender) = self.senders.get_mut(&target) {
-            sender.skip_to(last);
+        let Some(sender) = self.senders.get_mut(&target) else { return };
+        // Nothing of a held stage leaves in front of the commit that has it, and no commit lies behind the one that
+        // was read: unless that is from a savepoint.
+        if self.role.held && last > sender.last_number() {
+            let text = format!(
+                "queue {} of {} has numbers up to {last}, and this state knows of {}: the job ran on after the savepoint was written, and what it gives depends on more than its input, so it cannot be given again; import a savepoint of its last state",
+                target.queue,
+                match target.topic {
+                    Topic::Of(stage) => format!("the topic in front of stage {}", stage.0),
+                    Topic::Output(output) => format!("output {output}"),
+                },
+                sender.last_number()
+            );
+            return self.stop(Stop::Broken(text), actions);
         }
+        sender.skip_to(last);
     }
 
     /// Whether the queue still continues where this split stands (rule 12). Asked with every poll: retention

@@ -114,16 +114,28 @@ impl Fleet {
             What::Polled { offset, polled, .. } => match self.settle((split, begun), Lane::Source, polled)? {
                 None => self.tell(split, Event::Failed(Failed::Poll)),
                 Some(Polled { messages, min, max, before, fresh }) => {
+                    let next = offset + messages.len() as u64;
                     if let (Some(run), Some(last)) = (self.runs.get_mut(&split), messages.last()) {
-                        run.known = Some((offset + messages.len() as u64, last.id));
+                        run.known = Some((next, last.id));
                     }
                     let clock_ms = crate::clock::now_ms();
                     let poll = Poll { messages: &messages, min, max, before, closed: false, fresh, clock_ms };
-                    self.tell(split, Event::Polled(poll))
+                    self.feed(split, poll, next < max)
                 }
             },
             What::Looked(_) | What::Members(_) | What::Seen(_) => Ok(()),
         }
+    }
+
+    /// Feeds a worker, and lets those go on that waited for it.
+    fn feed(&mut self, split: Split, poll: Poll<'_>, has_more: bool) -> Result<(), Error> {
+        let actions = self.step(split, Event::Polled(poll))?;
+        if let Some(run) = self.runs.get_mut(&split) {
+            run.pace.read(run.worker.event_time_ms(), has_more);
+        }
+        self.perform_all(split, actions)?;
+        self.align();
+        Ok(())
     }
 
     /// Rows have been read in the background: what takes a while is told.

@@ -28,7 +28,6 @@ impl Fleet {
     /// Does an action, or begins it.
     fn perform(&mut self, split: Split, action: Action) -> Result<(), Error> {
         let Some(run) = self.runs.get(&split) else { return Ok(()) };
-        let known = run.known;
         let remote = self.remote.clone();
         match action {
             Action::Raise { fingerprint } => {
@@ -75,20 +74,7 @@ impl Fleet {
                     What::Resolved(resolved.map_err(Failure::from))
                 });
             }
-            Action::Poll { offset } => {
-                let Some(source) = self.source(split) else { return Ok(()) };
-                let broker = self.broker.clone();
-                // Who is about to hand the split over wants to know where its queue ends now.
-                let waits = !run.worker.is_revoked();
-                let number = run.pulls + 1;
-                let pull = self.spawn(split, Lane::Source, async move {
-                    let polled = io::poll(&broker, &source, offset, known, waits).await;
-                    What::Polled { number, offset, polled: polled.map_err(Failure::from) }
-                });
-                if let Some(run) = self.runs.get_mut(&split) {
-                    (run.pull, run.pulls) = (pull, number);
-                }
-            }
+            Action::Poll { offset } => self.pull_in_step(split, offset),
             #[cfg(feature = "mysql")]
             Action::Send { target, frame } if let Some(sink) = self.table(target) => {
                 self.begin(split, Lane::Target(target), async move {
@@ -159,6 +145,22 @@ impl Fleet {
             Action::Stop(why) => self.stopped(split, &why)?,
         }
         Ok(())
+    }
+
+    /// Begins a pull.
+    pub(super) fn pull(&mut self, split: Split, offset: u64) {
+        let (Some(run), Some(source)) = (self.runs.get(&split), self.source(split)) else { return };
+        let (broker, known) = (self.broker.clone(), run.known);
+        // Who is about to hand the split over wants to know where its queue ends now.
+        let waits = !run.worker.is_revoked();
+        let number = run.pulls + 1;
+        let pull = self.spawn(split, Lane::Source, async move {
+            let polled = io::poll(&broker, &source, offset, known, waits).await;
+            What::Polled { number, offset, polled: polled.map_err(Failure::from) }
+        });
+        if let Some(run) = self.runs.get_mut(&split) {
+            (run.pull, run.pulls) = (pull, number);
+        }
     }
 
     fn source(&self, split: Split) -> Option<Source> {

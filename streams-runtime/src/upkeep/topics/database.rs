@@ -119,8 +119,8 @@ impl Database {
 pub(in crate::upkeep) fn import(
     savepoint: &Savepoint,
     own: &dyn Store,
-    address: &Address,
-    group: &str,
+    (address, group): (&Address, &str),
+    is_last: bool,
 ) -> Result<(), Error> {
     let topics = Topics::of_store(own)?;
     if topics.group() != group {
@@ -133,7 +133,11 @@ pub(in crate::upkeep) fn import(
     let made = runtime.block_on(async {
         let mysql = Mysql::open(address, group, "upkeep").await?;
         let job = own.get(JOB).map_err(Error::state)?.unwrap_or_default();
-        let splits: Vec<_> = topics.splits.iter().map(|(split, row)| (*split, state_of(row))).collect();
+        let mut splits = Vec::new();
+        for (split, row) in &topics.splits {
+            let row = if is_last { row.clone() } else { row.clone().restored()? };
+            splits.push((*split, state_of(&row)));
+        }
         let mut rows = savepoint.rows()?;
         let mut trouble = None;
         let made = mysql

@@ -8,7 +8,7 @@ use streams_runtime::rocketmq::QueueId;
 
 use super::super::groups::Instance;
 use super::super::jobs::{Fleet, all, end};
-use super::{A_SECOND, Shared, produce};
+use super::{A_SECOND, Shared, produce, server};
 use crate::program::flows;
 
 /// What came of a kill.
@@ -73,11 +73,11 @@ async fn time_first_results(fleet: &Fleet, kills: &mut [Kill]) -> Vec<u128> {
 /// `STREAMS_KILLS` kills of one of three, one every three to six seconds; each comes back.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_of_three_is_killed_again_and_again() {
-    let n_kills: usize = std::env::var("STREAMS_KILLS").map_or(3, |text| text.parse().unwrap());
+    let n_kills: usize = std::env::var("STREAMS_KILLS").map_or(5, |text| text.parse().unwrap());
     let hosts: usize = std::env::var("STREAMS_KEYS").map_or(40, |text| text.parse().unwrap());
-    let shared = Shared::new(8).await;
+    let shared = Shared::of("kept", &server(), 8).await;
     let fleet = &shared.fleet;
-    let text = flows(A_SECOND * (n_kills + 2) * 20, hosts);
+    let text = flows(A_SECOND * (n_kills + 3) * 7, hosts);
     let lines: Vec<&str> = text.lines().collect();
     let shuffle = format!("{}-shuffle-0", fleet.group);
     let over = AtomicBool::new(false);
@@ -101,13 +101,14 @@ async fn one_of_three_is_killed_again_and_again() {
     };
     let (n, (instances, mut kills)) = tokio::join!(produce(fleet, &lines, &over), kill);
     let (results, dropped) = shared.check(&lines[..n]).await;
+    let state_rows = shared.count("streams_row").await;
     let waits = time_first_results(fleet, &mut kills).await;
     for instance in instances {
         assert_eq!(end(instance.job, "-TERM"), Some(0));
     }
     let at = |at: usize| waits.get(at).copied().unwrap_or(0);
     println!(
-        "{{\"kills\":{n_kills},\"records\":{n},\"results\":{results},\"lost\":0,\"doubled\":0,\"raw_duplicates\":{dropped},\"queues_taken_over\":{},\"first_result_ms_median\":{},\"first_result_ms_worst\":{}}}",
+        "{{\"kills\":{n_kills},\"records\":{n},\"state_rows\":{state_rows},\"results\":{results},\"lost\":0,\"doubled\":0,\"raw_duplicates\":{dropped},\"queues_taken_over\":{},\"first_result_ms_median\":{},\"first_result_ms_worst\":{}}}",
         waits.len(),
         at(waits.len() / 2),
         at(waits.len().saturating_sub(1)),

@@ -199,3 +199,62 @@ async fn a_wrong_password_is_told() {
     kept.refused("state ls --remote mysql://u@127.0.0.1:1/db", 1, "is the server running and reachable?");
     assert!(begun.elapsed() < super::super::PATIENCE, "both are told at once");
 }
+
+/// Queues that were read 1,500 further than the savepoint knows.
+async fn stepped_back(more: &str) -> (Kept, Vec<String>, Vec<String>) {
+    let kept = Kept::new("traffic", 2).await;
+    let text = flows(9_000, 20);
+    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let expected = kept.fleet.expected(&text);
+    let part = |range: std::ops::Range<usize>| lines[range].iter().map(String::as_str).collect::<Vec<_>>();
+    kept.fleet.put(&part(0..3_000)).await;
+    kept.run_until(&format!("--local-only --state one {more}"), 1_500).await;
+    kept.ok("state export early.savepoint --state one");
+    kept.fleet.put(&part(3_000..6_000)).await;
+    kept.run_until(&format!("--local-only --state one {more}"), 3_000).await;
+    kept.fleet.put(&part(6_000..9_000)).await;
+    kept.fleet.close().await;
+    (kept, lines, expected)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_step_back_gives_the_same_results_under_the_same_numbers_to_the_same_program_alone() {
+    let (kept, _, expected) = stepped_back("").await;
+    kept.ok("state import early.savepoint --state two");
+    let mut other = kept.fleet.joining("--local-only --state two --slack 7s");
+    refused(&shown(&mut other), 1, "other code ran here and was not ended by a signal");
+    let again = kept.fleet.join_with("--local-only --state two");
+    let (found, dropped) = kept.fleet.wait_for(expected.len()).await;
+    assert!(found == expected, "{} results of {}", found.len(), expected.len());
+    assert_eq!(dropped, 0, "what lies in the outputs is not sent again");
+    assert_eq!(end(again.job, "-TERM"), Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_step_back_is_refused_where_results_would_be_others() {
+    // With it a queue's results depend on when nothing came.
+    let idle = "--idle-after 1h";
+    let (kept, ..) = stepped_back(idle).await;
+    kept.ok("state import early.savepoint --state two");
+    let mut again = kept.fleet.joining(&format!("--local-only --state two {idle}"));
+    refused(&shown(&mut again), 1, "the job ran on after the savepoint was written");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_program_goes_on_where_a_savepoint_is_the_last_state() {
+    let kept = Kept::new("traffic", 2).await;
+    let text = flows(6_000, 20);
+    let lines: Vec<&str> = text.lines().collect();
+    let expected = kept.fleet.expected(&text);
+    kept.fleet.put(&lines[..3_000]).await;
+    kept.run_until("--local-only --state one", 1_500).await;
+    kept.ok("state export last.savepoint --state one");
+    kept.ok("state import last.savepoint --state two --not-run-since");
+    kept.fleet.put(&lines[3_000..]).await;
+    kept.fleet.close().await;
+    // Another setting counts as another program.
+    let other = kept.fleet.join_with("--local-only --state two --slack 7s");
+    let (found, _) = kept.fleet.wait_for(expected.len()).await;
+    assert!(found == expected, "{} results of {}", found.len(), expected.len());
+    assert_eq!(end(other.job, "-TERM"), Some(0));
+}
