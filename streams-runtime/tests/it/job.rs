@@ -252,6 +252,7 @@ fn main() -> ExitCode {
         Ok("fragile") => streams_runtime::main(fragile),
         Ok("pair") => streams_runtime::main(pair),
         Ok("twice") => streams_runtime::main(twice),
+        Ok("kept") => streams_runtime::main(kept),
         Ok("sessions") => streams_runtime::main(sessions),
         Ok("owners") => streams_runtime::main(owners),
         Ok("arrivals") => streams_runtime::main(arrivals),

@@ -79,6 +79,11 @@ pub(crate) fn shown(command: &mut Command) -> Shown {
 
 /// Records of `hosts` hosts, out of order by up to 4.9 s, the same at every call.
 pub(crate) fn flows(n: usize, hosts: usize) -> String {
+    spaced_flows(n, hosts, |at| at as i64 * 40)
+}
+
+/// The same with times of one's own, by the number of the record.
+pub(crate) fn spaced_flows(n: usize, hosts: usize, ms_of: impl Fn(usize) -> i64) -> String {
     let mut random = 88_172_645_463_325_252_u64;
     let mut text = String::new();
     for at in 0..n {
@@ -86,7 +91,7 @@ pub(crate) fn flows(n: usize, hosts: usize) -> String {
         random ^= random >> 7;
         random ^= random << 17;
         let (host, back) = (random % hosts as u64, (random >> 20) % 4_900);
-        let ms = at as i64 * 40 - i64::try_from(back).unwrap();
+        let ms = ms_of(at) - i64::try_from(back).unwrap();
         text.push_str(&format!(
             "{{\"host\":\"h{host}\",\"out_flow\":{},\"at\":{ms}}}\n",
             (random >> 40) % 200

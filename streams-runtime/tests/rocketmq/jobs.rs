@@ -452,7 +452,7 @@ async fn backlog(job: &'static str) {
 }
 
 /// Processor time in ms and the most memory in kB that a process has used.
-fn usage(pid: u32) -> (u64, u64) {
+pub(crate) fn usage(pid: u32) -> (u64, u64) {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     // Behind the name, which may hold anything.
     let fields: Vec<&str> = stat.rsplit(") ").next().unwrap().split(' ').collect();

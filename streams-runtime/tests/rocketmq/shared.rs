@@ -4,6 +4,7 @@
 
 #[cfg(feature = "rocksdb")]
 mod copies;
+mod cost;
 #[cfg(feature = "rocksdb")]
 mod disk;
 mod kills;

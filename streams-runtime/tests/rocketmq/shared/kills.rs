@@ -96,12 +96,12 @@ async fn one_of_three_is_killed_again_and_again() {
             tokio::time::sleep(Duration::from_millis(1_500 + number as u64 * 7_919 % 3_000)).await;
         }
         tokio::time::sleep(Duration::from_secs(3)).await;
+        let state_rows = shared.count("streams_row").await;
         over.store(true, Ordering::Relaxed);
-        (instances, kills)
+        (instances, kills, state_rows)
     };
-    let (n, (instances, mut kills)) = tokio::join!(produce(fleet, &lines, &over), kill);
+    let (n, (instances, mut kills, state_rows)) = tokio::join!(produce(fleet, &lines, &over), kill);
     let (results, dropped) = shared.check(&lines[..n]).await;
-    let state_rows = shared.count("streams_row").await;
     let waits = time_first_results(fleet, &mut kills).await;
     for instance in instances {
         assert_eq!(end(instance.job, "-TERM"), Some(0));
