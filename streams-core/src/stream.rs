@@ -322,6 +322,15 @@ pub fn cut<T: Shuffled<M>, K, Tm, O, H, M>(
     T::proven((stream.close(), Queue { _type: PhantomData }, restart()))
 }
 
+/// Ends a long row of operators: its end, and the stream that goes on behind it.
+#[expect(clippy::type_complexity, reason = "two things leave here, each with its own type")]
+pub fn pause<T, K, Tm, W, O, H>(
+    stream: Stream<T, K, Tm, W, O, H>,
+) -> (Closed<O, H>, Stream<T, K, Tm, W, Id, Rec<K, T>>) {
+    let behind = Stream { operators: Id, window: stream.window, _types: PhantomData };
+    (Closed { operators: stream.operators, _head: PhantomData }, behind)
+}
+
 fn restart<T, K, Tm>() -> Stream<T, K, Tm, NoWindow, Id, Rec<K, T>> {
     Stream { operators: Id, window: NoWindow, _types: PhantomData }
 }

@@ -70,6 +70,50 @@ where
     }
 }
 
+/// The operators behind a long row of them, so that neither rustc nor its user meets a type of hundreds.
+///
+/// A record pays one indirect call for it.
+pub struct Boxed<R, C>(Box<dyn Push<R, C> + Send>);
+
+impl<R, C: Context> Boxed<R, C> {
+    /// Keeps a node behind a pointer.
+    pub fn new<N: Push<R, C> + Send + 'static>(node: N) -> Self {
+        Self(Box::new(node))
+    }
+}
+
+impl<R, C> std::fmt::Debug for Boxed<R, C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Boxed").finish_non_exhaustive()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<R, C: Context> Push<R, C> for Boxed<R, C> {
+    #[inline]
+    fn push(&mut self, record: R, cx: &mut C) {
+        self.0.push(record, cx);
+    }
+
+    #[inline]
+    fn push_shared(&mut self, record: &R, cx: &mut C)
+    where
+        R: Clone,
+    {
+        self.0.push_shared(record, cx);
+    }
+
+    #[inline]
+    fn watermark(&mut self, at_ms: i64, cx: &mut C) {
+        self.0.watermark(at_ms, cx);
+    }
+
+    #[inline]
+    fn system(&mut self, message: &mut System<'_>, cx: &mut C) {
+        self.0.system(message, cx);
+    }
+}
+
 /// A leaf of a union: input number `.0` of the [`crate::merge::Merge`] that lies outermost in the context.
 #[derive(Debug)]
 pub struct Shared(pub usize);

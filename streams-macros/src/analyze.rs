@@ -4,6 +4,7 @@
 //! the stage.
 //! Operators in a union's downstream are reached through the machine's context, because two chains
 //! cannot own them.
+//! What rustc does for a segment grows with the square of its length, so a long one is continued in another.
 //! No tokens here.
 
 use crate::ir::{Call, Job, NodeId, Step};
@@ -11,6 +12,9 @@ use crate::ops::Form;
 
 /// Index into [`Analysis::segments`]; segments are numbered in the order of their ends.
 pub(crate) type SegmentId = usize;
+
+/// How many operators a segment has at most, in front of the one that ends it.
+const MOST_OPERATORS: usize = 32;
 
 /// The facts that the expansion is made of.
 #[derive(Debug, Default)]
@@ -63,6 +67,8 @@ pub(crate) enum End {
         /// The segment of the rows.
         rows: SegmentId,
     },
+    /// The segment that continues it, because it is long.
+    More(SegmentId),
     /// An input of a union or of a join.
     Union {
         /// Its number; 1 lies furthest downstream.
@@ -89,6 +95,8 @@ pub(crate) struct NodePlan {
     /// The segments that end in it: one per input of a union; of a join also the one that both sides share, and the
     /// one that ends in the join itself where its latecomers are read.
     pub(crate) ends: Vec<SegmentId>,
+    /// The segment that ends in front of it, because it is long.
+    pub(crate) pause: Option<SegmentId>,
     /// The segment that ends in its fan-out.
     pub(crate) tee: Option<SegmentId>,
     /// The number of a union or a join.
@@ -149,6 +157,7 @@ type OpenId = usize;
 enum OpenEnd {
     Port(usize),
     Border(OpenId),
+    More(OpenId),
     Tee(Vec<OpenId>),
     Late { late: OpenId, rows: OpenId },
     Union { union: usize, input: usize },
@@ -158,6 +167,7 @@ enum OpenEnd {
 struct Open {
     start: Start,
     level: usize,
+    n_operators: usize,
     /// Its number and its end, once it has one.
     closed: Option<(SegmentId, OpenEnd)>,
 }
@@ -230,6 +240,7 @@ impl<'a> Walk<'a> {
             (_, form) => {
                 let before = self.take(inputs.first().copied().unwrap_or(number));
                 let level = self.level(before);
+                let before = self.lengthen(before, level, &mut plan);
                 match (&node.call, form) {
                     (_, Form::Cut) if !self.deferred.contains(&number) => {
                         let behind = self.open(Start::Inner, level);
@@ -247,6 +258,19 @@ impl<'a> Walk<'a> {
         if let Some(slot) = self.nodes.get_mut(number) {
             *slot = plan;
         }
+    }
+
+    /// The segment that takes one more operator: this one, or where it is long the one that continues it.
+    fn lengthen(&mut self, before: OpenId, level: usize, plan: &mut NodePlan) -> OpenId {
+        let mut segment = before;
+        if self.opens.get(before).is_some_and(|open| open.n_operators == MOST_OPERATORS) {
+            segment = self.open(Start::Inner, level);
+            plan.pause = Some(self.close(before, OpenEnd::More(segment)));
+        }
+        if let Some(open) = self.opens.get_mut(segment) {
+            open.n_operators += 1;
+        }
+        segment
     }
 
     /// Ends a segment in an operator whose latecomers are the stream `late`; what its rows continue.
@@ -289,7 +313,7 @@ impl<'a> Walk<'a> {
     }
 
     fn open(&mut self, start: Start, level: usize) -> OpenId {
-        self.opens.push(Open { start, level, closed: None });
+        self.opens.push(Open { start, level, n_operators: 0, closed: None });
         self.opens.len() - 1
     }
 
@@ -318,6 +342,7 @@ impl<'a> Walk<'a> {
             let end = match end {
                 OpenEnd::Port(output) => End::Port(*output),
                 OpenEnd::Border(behind) => End::Border(number(behind)),
+                OpenEnd::More(behind) => End::More(number(behind)),
                 OpenEnd::Tee(forks) => End::Tee(forks.iter().map(number).collect()),
                 OpenEnd::Late { late, rows } => End::Late { late: number(late), rows: number(rows) },
                 OpenEnd::Union { union, input } => End::Union { union: *union, input: *input },

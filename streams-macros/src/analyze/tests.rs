@@ -187,3 +187,34 @@ fn a_key_keeps_its_shuffle_in_front_of_what_is_kept_by_key() {
         "#]],
     );
 }
+
+#[test]
+fn a_long_row_goes_on_in_another_segment() {
+    check(
+        &with_body(&format!("flows{}", ".filter(|f| f.ok)".repeat(32))),
+        expect![[r#"
+        segment 0 level 0: Port(0) to Port(0)
+    "#]],
+    );
+    check(
+        &with_body(&format!("flows{}", ".filter(|f| f.ok)".repeat(65))),
+        expect![[r#"
+        segment 0 level 0: Port(0) to More(1)
+        segment 1 level 0: Inner to More(2)
+        segment 2 level 0: Inner to Port(0)
+    "#]],
+    );
+    let row = ".filter(|f| f.ok)".repeat(30);
+    check(
+        &with_body(&format!(
+            "let a = flows{row}; let b = a{row}; a.union(b){row}.filter(|f| f.ok).map(|f| f).map(|f| f)"
+        )),
+        expect![[r#"
+            segment 0 level 1: Port(0) to Tee([2, 1])
+            segment 1 level 1: Inner to Union { union: 1, input: 0 }
+            segment 2 level 1: Inner to Union { union: 1, input: 1 }
+            segment 3 level 0: Union(1) to More(4)
+            segment 4 level 0: Inner to Port(0)
+        "#]],
+    );
+}

@@ -22,9 +22,10 @@ pub(super) fn node(job: &Job, analysis: &Analysis, number: NodeId) -> TokenStrea
     };
     let span = node.word.span();
     let emit = Emit { job, node, plan, number, span, wires: job.names.wires(span) };
+    let paused = emit.paused();
     let built = emit.built();
     let shared = emit.shared();
-    quote!(#built #shared)
+    quote!(#paused #built #shared)
 }
 
 /// The end of a segment at an output port; a type that does not fit is reported at the signature.
@@ -257,6 +258,17 @@ impl Emit<'_> {
         let ends = self.plan.ends.iter().map(|segment| self.wires.closed(*segment));
         let stream = self.job.names.stream(self.number, span);
         quote_spanned!(span=> let (#(#ends,)* #stream) = #private::union(#left, #right);)
+    }
+
+    /// The end of a long segment in front of this node, whose stream goes on under its name.
+    fn paused(&self) -> TokenStream {
+        let (Some(segment), Some(Read::Whole(before))) = (self.plan.pause, self.plan.reads.first()) else {
+            return TokenStream::new();
+        };
+        let span = self.span;
+        let (closed, private) = (self.wires.closed(segment), self.job.names.private(span));
+        let stream = variable(self.job, *before, span);
+        quote_spanned!(span=> let (#closed, #stream) = #private::pause(#stream);)
     }
 
     /// The fan-out behind this node, if its stream is used more than once.

@@ -50,6 +50,10 @@ impl Wiring<'_> {
                 let lift = self.lift(segment.level);
                 quote_spanned!(span=> let #connected = #closed.connect(#machine.border(#crossing, #next, #lift));)
             }
+            End::More(behind) => {
+                let next = wires.connected(*behind);
+                quote_spanned!(span=> let #connected = #closed.connect(__p::Boxed::new(#next));)
+            }
             End::Tee(forks) => {
                 let tail = self.tee(forks);
                 quote_spanned!(span=> let #connected = #closed.connect(#tail);)

@@ -318,3 +318,28 @@ fn raw_identifiers() {
     assert!(text.contains("__p::tee(r#in)"), "{text}");
     assert!(text.contains("(\"move\", 0)"), "{text}");
 }
+
+#[test]
+fn a_long_row_is_cut_behind_32_operators() {
+    let text = build_text(&format!(
+        "fn job(flows: Stream<Flow>) -> Stream<Flow> {{ flows{}.map(|f| f).inspect(|f| see(f)) }}",
+        ".filter(|f| f.ok)".repeat(32)
+    ));
+    // The row itself is not of interest.
+    let lines: Vec<&str> = text.lines().filter(|line| !line.contains(".filter(")).collect();
+    expect![[r#"
+        fn build<__L: __p::Layout, __P: __p::Ports>(
+            mut __plan: __p::Plan<__L, __P>,
+        ) -> __p::Built {
+            let (__q0, flows) = __plan.source::<Stream<Flow>, _>("flows");
+            let (__e0, __s32) = __p::pause(__s32);
+            let __s33 = __s32.map(|f| f);
+            let __s34 = __s33.inspect(|f| see(f));
+            let mut __m = __plan.machine();
+            let __n1 = __m.sink(__p::outlet::<Stream<Flow>>("job", 0), __p::written(__s34));
+            let __n0 = __e0.connect(__p::Boxed::new(__n1));
+            __m.source(__q0, __n0).finish(__p::Cx::new())
+        }
+    "#]]
+    .assert_eq(&(lines.join("\n") + "\n"));
+}
