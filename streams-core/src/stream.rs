@@ -110,6 +110,21 @@ impl<K: SameKey<NoKey>, Tm: SameTime<NoTime>> BoundFor<K, Tm> for OutOfOrder<tru
     crate::proof::holds!();
 }
 
+/// What a part takes, where it is given a stream of `T`.
+#[diagnostic::on_unimplemented(
+    message = "this part takes a stream of `{Self}`, but gets one of `{T}`",
+    label = "takes `{Self}`",
+    note = "turn the records into `{Self}` with a `map` in front of `.through(..)`, or choose a part that takes `{T}`"
+)]
+pub trait TakenFrom<T> {
+    crate::proof::told_once!(TakenFrom<T>);
+}
+
+#[diagnostic::do_not_recommend]
+impl<T> TakenFrom<T> for T {
+    crate::proof::holds!();
+}
+
 /// Stream with one more operator.
 type Next<T, K, Tm, W, O, X, H> = Stream<T, K, Tm, W, Then<O, X>, H>;
 
@@ -203,13 +218,13 @@ impl<T, K, Tm, W, O, H> Stream<T, K, Tm, W, O, H> {
     /// }
     /// assert_eq!(job.take::<u64>("volume"), [3, 7]);
     /// ```
-    pub fn through<U, X, P>(self, part: P) -> Next<U, K, Tm, W, O, X, H>
+    pub fn through<A: TakenFrom<T>, U, X, P>(self, part: P) -> A::Proven<Next<U, K, Tm, W, O, X, H>>
     where
-        P: FnOnce(Stream<T, K, Tm, NoWindow, Id, Rec<K, T>>) -> Stream<U, K, Tm, NoWindow, X, Rec<K, T>>,
-        X: Operator<Rec<K, T>, Out = Rec<K, U>>,
+        P: FnOnce(Stream<A, K, Tm, NoWindow, Id, Rec<K, A>>) -> Stream<U, K, Tm, NoWindow, X, Rec<K, A>>,
+        X: Operator<Rec<K, A>, Out = Rec<K, U>>,
     {
         let part = part(restart());
-        self.then(part.operators)
+        A::proven(self.then(part.operators))
     }
 
     /// Gives each record a key; what comes behind sees all records of one key in one place, in order.
@@ -323,7 +338,6 @@ pub fn cut<T: Shuffled<M>, K, Tm, O, H, M>(
 }
 
 /// Ends a long row of operators: its end, and the stream that goes on behind it.
-#[expect(clippy::type_complexity, reason = "two things leave here, each with its own type")]
 pub fn pause<T, K, Tm, W, O, H>(
     stream: Stream<T, K, Tm, W, O, H>,
 ) -> (Closed<O, H>, Stream<T, K, Tm, W, Id, Rec<K, T>>) {
