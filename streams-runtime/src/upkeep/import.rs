@@ -194,6 +194,8 @@ fn is_empty(dir: &Path, kind: Kind) -> Result<bool, Error> {
 }
 
 fn fill(store: &mut dyn Store, mut rows: RowReader, is_last: bool) -> Result<(), Error> {
+    #[cfg(not(feature = "rocketmq"))]
+    let _ = is_last;
     let (mut delta, mut size) = (Delta::new(), 0);
     while let Some((key, value)) = rows.next()? {
         #[cfg(feature = "rocketmq")]

@@ -45,9 +45,9 @@ impl Fleet {
 
     /// The command of one more instance.
     pub(crate) fn joining(&self, more: &str) -> Command {
-        let Self { input, output, group, namesrv, .. } = self;
+        let Self { input, output, group, namesrv, interval, .. } = self;
         let words = format!(
-            "run --namesrv {namesrv} --group {group} --from topic:{input} --to {}topic:{output} --checkpoint-interval 200ms {more}",
+            "run --namesrv {namesrv} --group {group} --from topic:{input} --to {}topic:{output} --checkpoint-interval {interval} {more}",
             self.port
         );
         self.place.command(&words)

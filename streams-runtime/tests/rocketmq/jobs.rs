@@ -23,6 +23,8 @@ pub(crate) struct Fleet {
     pub(crate) group: String,
     /// `PORT=` where the job has several outputs.
     pub(crate) port: &'static str,
+    /// Between two checkpoints.
+    pub(crate) interval: &'static str,
 }
 
 impl Fleet {
@@ -40,13 +42,13 @@ impl Fleet {
         broker.create_topic(&input, n_queues, n_queues).await.unwrap();
         broker.create_topic(&output, 3, 3).await.unwrap();
         let (place, group, namesrv) = (Place::new(job), unique("traffic"), config.namesrv[0].clone());
-        Self { place, namesrv, broker, input, output, group, port: "" }
+        Self { place, namesrv, broker, input, output, group, port: "", interval: "200ms" }
     }
 
     pub(crate) fn command(&self, more: &str) -> Command {
-        let Self { input, output, group, namesrv, .. } = self;
+        let Self { input, output, group, namesrv, interval, .. } = self;
         self.place.command(&format!(
-            "run --namesrv {namesrv} --group {group} --from topic:{input} --to topic:{output} --local-only --state state --shuffle-queues 4 --checkpoint-interval 200ms {more}"
+            "run --namesrv {namesrv} --group {group} --from topic:{input} --to topic:{output} --local-only --state state --shuffle-queues 4 --checkpoint-interval {interval} {more}"
         ))
     }
 

@@ -10,17 +10,14 @@ use super::{connect, copy, server};
 use crate::program::spaced_flows;
 
 /// One run over a backlog: processor time in ms, and how long it took to the last result, in seconds.
-async fn run(interval: &str, text: &str, expected: &[String]) -> (u64, f64) {
+async fn run(interval: &'static str, text: &str, expected: &[String]) -> (u64, f64) {
     let (server, database) = (server(), unique("cost").replace('-', "_"));
     connect(&server, None).await.query_drop(format!("CREATE DATABASE {database}")).await.unwrap();
-    let fleet = Fleet::new("traffic", 8).await;
+    let fleet = Fleet { interval, ..Fleet::new("traffic", 8).await };
     fleet.put(&text.lines().collect::<Vec<_>>()).await;
     fleet.close().await;
     let begun = Instant::now();
-    let words = format!(
-        "--shuffle-queues 8 --remote {server}/{database} {} --checkpoint-interval {interval}",
-        copy(0)
-    );
+    let words = format!("--shuffle-queues 8 --remote {server}/{database} {}", copy(0));
     let instance = fleet.join_with(&words);
     grown_to("results", expected.len() as u64, async || fleet.stored().await).await;
     let (seconds, (cpu_ms, _)) = (begun.elapsed().as_secs_f64(), usage(instance.job.0.id()));
