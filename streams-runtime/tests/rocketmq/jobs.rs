@@ -214,6 +214,7 @@ async fn a_second_instance_is_refused_with_the_reason() {
         output: fleet.output.clone(),
         group: fleet.group.clone(),
         port: "",
+        interval: "200ms",
     };
     let text = refused(other.command(""));
     assert!(text.contains("has 1 other members") && text.contains("--group"), "{text}");
