@@ -54,6 +54,8 @@ const LOOK: Duration = Duration::from_secs(10);
 const WATCH: Duration = Duration::from_millis(100);
 /// A split that has nothing to commit commits this often all the same, where others watch whether it is alive.
 const BEAT: Duration = Duration::from_secs(3);
+/// The parts of the time between two checkpoints; each split commits in one of them.
+const TURNS: u32 = 8;
 /// How often what must outlive a retention is written again.
 const REFRESH: Duration = Duration::from_secs(6 * 3_600);
 /// How long a message whose fate is unknown may take to appear in an output.
@@ -266,7 +268,8 @@ impl Fleet {
         }
         // Ends with the channel.
         tokio::spawn(group::follow(Arc::clone(&self.membership), self.teller.clone()));
-        let mut checkpoints = every(self.checkpoint_interval);
+        let mut checkpoints = every((self.checkpoint_interval / TURNS).max(Duration::from_millis(1)));
+        let mut turn = 0;
         let mut looks = every(LOOK);
         let mut refreshes = every(REFRESH);
         let mut watches = every(WATCH);
@@ -288,7 +291,8 @@ impl Fleet {
                 }
                 _ = checkpoints.tick() => {
                     self.printers.iter_mut().flatten().try_for_each(Writer::flush)?;
-                    self.checkpoint()?;
+                    turn = (turn + 1) % TURNS;
+                    self.checkpoint(turn)?;
                 }
                 _ = looks.tick(), if !self.looking => self.look(),
                 _ = watches.tick() => self.watch(),
@@ -312,11 +316,13 @@ impl Fleet {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Asks the splits that have something to commit for a checkpoint.
-    fn checkpoint(&mut self) -> Result<(), Error> {
+    /// Asks the splits whose turn it is and that have something to commit for a checkpoint. They do not commit all at
+    /// once: one that waits for its commit reads nothing, and the others go on.
+    fn checkpoint(&mut self, turn: u32) -> Result<(), Error> {
         let is_watched = self.remote.beats_by_commits();
         let mut due = Vec::new();
-        for (split, run) in &mut self.runs {
+        let turn_of = |split: &Split| (u32::from(split.stage.0) + u32::from(split.queue)) % TURNS;
+        for (split, run) in self.runs.iter_mut().filter(|(split, _)| turn_of(split) == turn) {
             if run.worker.has_news() || (is_watched && run.last_checkpoint.elapsed() >= BEAT) {
                 run.last_checkpoint = Instant::now();
                 due.push(*split);
