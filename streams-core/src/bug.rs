@@ -93,6 +93,8 @@ pub enum Bug {
     RejectUndecided = 39,
     /// What depends on the time at which records come in leaves at once.
     ClockNotHeld = 40,
+    /// A machine counts an input as ended although more comes in.
+    EndStays = 41,
 }
 
 #[cfg(not(feature = "sim"))]
@@ -116,7 +118,7 @@ mod switch {
 
     impl Bug {
         /// All of them.
-        pub const ALL: [Self; 40] = [
+        pub const ALL: [Self; 41] = [
             Self::MessageNumbers,
             Self::TwoInFlight,
             Self::GapAccepted,
@@ -157,6 +159,7 @@ mod switch {
             Self::BehindCursor,
             Self::RejectUndecided,
             Self::ClockNotHeld,
+            Self::EndStays,
         ];
 
         /// Its number in the list.

@@ -84,7 +84,8 @@ pub trait Machine: Send {
     /// the state.
     fn idle(&mut self, entry: usize);
 
-    /// Records come in at `entry` again; said in front of the first.
+    /// Records come in at `entry` again; said in front of the first. Behind an end it takes that back: a topic may
+    /// have grown.
     fn active(&mut self, entry: usize);
 
     /// Moves what has gathered at the ends into `effects`.

@@ -12,7 +12,8 @@ use crate::time::UNTIMED;
 /// **State** the watermark of each input. **Time** event time behind a union is the smallest of its inputs';
 /// an input that has ended or is idle holds nothing back, and where all that have not ended are idle, so is the
 /// union. Neither is state: a driver says again after `NewSplit` that an input has ended, since a bounded one may
-/// have grown; and an idle one must have been quiet for its time again.
+/// have grown; and an idle one must have been quiet for its time again. An input that has ended and is active again
+/// counts again.
 #[derive(Debug)]
 pub struct Merge<N> {
     id: OperatorId,
@@ -116,6 +117,7 @@ impl<N> Merge<N> {
             System::Idle | System::Active => {
                 if let Some(arrival) = self.inputs.get_mut(input) {
                     arrival.idle = matches!(message, System::Idle);
+                    arrival.ended &= arrival.idle || arrival.absent;
                 }
                 return self.rest(cx);
             }

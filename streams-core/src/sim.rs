@@ -252,6 +252,28 @@ impl<J: Job> Sim<J> {
         })
     }
 
+    /// Makes a run that was written down: what a seed stands for changes with the simulator, a run does not. It is
+    /// [`Failure::run`]; what it breaks, if anything. What was said of this simulation beside the job, its settings
+    /// and the planted bug counts for nothing.
+    ///
+    /// # Panics
+    /// As [`Self::try_run`], and when the text is no run of this job.
+    #[must_use]
+    pub fn replay(&self, run: &str) -> Option<Violation> {
+        let blueprint = self.blueprint().unwrap_or_else(|error| panic!("{error}"));
+        let plan: RunPlan =
+            serde_json::from_str(run).unwrap_or_else(|error| panic!("the text is no run: {error}"));
+        let (sources, shuffles) = (plan.shape.source_queues.len(), plan.shape.shuffle_queues.len());
+        assert!(
+            (sources, shuffles) == (blueprint.n_sources, blueprint.n_exchanges()),
+            "the run is of a job with {sources} sources and {shuffles} shuffles; this one has {} and {}",
+            blueprint.n_sources,
+            blueprint.n_exchanges()
+        );
+        let _planted = Planted::new(self.bug);
+        World::new(&blueprint, &plan, Trace::default()).run()
+    }
+
     /// A hash over everything that happens in the run of a seed.
     ///
     /// # Panics

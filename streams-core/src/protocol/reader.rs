@@ -20,6 +20,9 @@ pub struct ReaderState {
     senders: Vec<(Split, Heard)>,
     announced: Vec<(Stage, BTreeSet<u16>)>,
     watermark_ms: Option<i64>,
+    /// What was last said of all senders together; older snapshots do not have it.
+    #[serde(default)]
+    told: Option<Activity>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,7 +64,8 @@ pub enum Accepted<'a> {
     Record(&'a [u8]),
     /// All senders are idle now.
     AllIdle,
-    /// A sender is back after all were idle.
+    /// Some sender has something to say again, or is still to be heard of, after all were idle or had ended: a topic
+    /// upstream may have grown.
     Awake,
     /// All senders have ended.
     AllEnded,
@@ -75,6 +79,8 @@ pub struct Reader {
     senders: BTreeMap<Split, Heard>,
     announced: BTreeMap<Stage, BTreeSet<u16>>,
     watermark_ms: i64,
+    /// What was last said of all senders together.
+    told: Activity,
     /// Items that had been seen before.
     pub duplicates: u64,
     /// Messages of another life of the job.
@@ -85,15 +91,18 @@ impl Reader {
     /// A reader of what `upstream` sends.
     #[must_use]
     pub fn new(incarnation: Incarnation, upstream: Vec<Stage>, state: ReaderState) -> Self {
-        Self {
+        let mut reader = Self {
             incarnation,
             upstream,
             senders: state.senders.into_iter().collect(),
             announced: state.announced.into_iter().collect(),
             watermark_ms: state.watermark_ms.unwrap_or(i64::MIN),
+            told: Activity::Active,
             duplicates: 0,
             strangers: 0,
-        }
+        };
+        reader.told = state.told.unwrap_or_else(|| reader.activity());
+        reader
     }
 
     /// What a snapshot must keep.
@@ -103,6 +112,7 @@ impl Reader {
             senders: self.senders.iter().map(|(sender, heard)| (*sender, *heard)).collect(),
             announced: self.announced.iter().map(|(stage, queues)| (*stage, queues.clone())).collect(),
             watermark_ms: (self.watermark_ms != i64::MIN).then_some(self.watermark_ms),
+            told: Some(self.told),
         }
     }
 
@@ -132,6 +142,8 @@ impl Reader {
             return Err(Gap { sender, expected: high + 1, found: frame.first.max(mark) });
         }
         self.announced.entry(sender.stage).or_default().extend(&frame.siblings);
+        // Somebody new holds event time back from here on, before a word of his.
+        self.wake(accepted);
         for (number, item) in (frame.first..).zip(&frame.items) {
             if number <= high || (planted(Bug::MessageNumbers) && frame.first <= high) {
                 self.duplicates += 1;
@@ -147,7 +159,6 @@ impl Reader {
     }
 
     fn accept<'a>(&mut self, sender: Split, number: u64, item: &'a Item, accepted: &mut Vec<Accepted<'a>>) {
-        let idle_before = self.all(Activity::Idle);
         if let Some(heard) = self.senders.get_mut(&sender) {
             heard.high = number;
             heard.activity = match item {
@@ -156,9 +167,7 @@ impl Reader {
                 Item::End => Activity::Ended,
             };
         }
-        if idle_before && !self.all(Activity::Idle) && !matches!(item, Item::End) {
-            accepted.push(Accepted::Awake);
-        }
+        self.wake(accepted);
         match item {
             // A carried watermark includes its record and is applied in front of it (rule 6).
             Item::Data(bytes) => {
@@ -166,22 +175,40 @@ impl Reader {
                 self.advance(accepted);
                 accepted.push(Accepted::Record(bytes));
             }
-            Item::Idle => {
-                self.advance(accepted);
-                if self.all(Activity::Idle) {
-                    accepted.push(Accepted::AllIdle);
-                }
-            }
             Item::Active => {}
-            Item::End => {
+            Item::Idle | Item::End => {
                 self.advance(accepted);
-                if self.all(Activity::Ended) {
-                    accepted.push(Accepted::AllEnded);
-                } else if !idle_before && self.all(Activity::Idle) {
-                    accepted.push(Accepted::AllIdle);
-                }
+                self.rest(accepted);
             }
         }
+    }
+
+    /// Says that not all rest any more.
+    fn wake(&mut self, accepted: &mut Vec<Accepted<'_>>) {
+        if self.told != Activity::Active && self.activity() == Activity::Active {
+            self.told = Activity::Active;
+            accepted.push(Accepted::Awake);
+        }
+    }
+
+    /// Says that all are idle now, or have ended.
+    fn rest(&mut self, accepted: &mut Vec<Accepted<'_>>) {
+        let activity = self.activity();
+        if activity == self.told {
+            return;
+        }
+        self.told = activity;
+        match activity {
+            Activity::Active => {}
+            Activity::Idle => accepted.push(Accepted::AllIdle),
+            Activity::Ended => accepted.push(Accepted::AllEnded),
+        }
+    }
+
+    /// What all senders together are.
+    fn activity(&self) -> Activity {
+        let common = [Activity::Ended, Activity::Idle].into_iter().find(|activity| self.all(*activity));
+        common.unwrap_or(Activity::Active)
     }
 
     fn raise(&mut self, sender: Split, at_ms: i64) {
@@ -292,5 +319,54 @@ mod tests {
             (frame(0, 1, vec![], Some((0, 80))), &[]),
             (frame(1, 3, vec![Item::End], None), &[80]),
         ]);
+    }
+
+    /// What each frame brings, records aside.
+    #[track_caller]
+    fn check_words(frames: &[(Frame, &[Accepted<'_>])]) {
+        let mut reader = Reader::new(incarnation(), vec![UPSTREAM], ReaderState::default());
+        for (number, (frame, expected)) in frames.iter().enumerate() {
+            let mut accepted = Vec::new();
+            reader.read(frame, &mut accepted).expect("nothing is missing");
+            assert_eq!(accepted, *expected, "frame {number}");
+            reader = Reader::new(incarnation(), vec![UPSTREAM], reader.state());
+        }
+    }
+
+    /// As [`frame`], from a sender that knows of these queues.
+    fn frame_of(siblings: &[u16], queue: u16, first: u64, items: Vec<Item>) -> Frame {
+        Frame { siblings: siblings.iter().copied().collect(), ..frame(queue, first, items, None) }
+    }
+
+    #[test]
+    fn a_topic_that_grows_wakes_a_stage_that_had_ended() {
+        check_words(&[
+            (frame_of(&[0], 0, 1, vec![Item::End]), &[Accepted::AllEnded]),
+            (frame_of(&[0, 1], 1, 1, vec![]), &[Accepted::Awake]),
+            (frame_of(&[0, 1], 1, 1, vec![Item::Idle]), &[Accepted::AllIdle]),
+            (frame_of(&[0, 1], 1, 2, vec![Item::Active]), &[Accepted::Awake]),
+            (frame_of(&[0, 1], 1, 3, vec![Item::End]), &[Accepted::AllEnded]),
+            // What is told again says nothing new.
+            (frame_of(&[0, 1], 1, 3, vec![Item::End]), &[]),
+        ]);
+    }
+
+    #[test]
+    fn a_topic_that_grows_wakes_a_stage_that_was_idle() {
+        check_words(&[
+            (frame_of(&[0], 0, 1, vec![Item::Idle]), &[Accepted::AllIdle]),
+            (frame_of(&[0, 1], 1, 1, vec![Item::Idle]), &[Accepted::Awake, Accepted::AllIdle]),
+            (frame_of(&[0, 1], 0, 2, vec![Item::End]), &[]),
+            (frame_of(&[0, 1], 1, 2, vec![Item::End]), &[Accepted::AllEnded]),
+        ]);
+    }
+
+    #[test]
+    fn a_snapshot_without_what_was_told_is_one_in_which_it_was_told() {
+        let mut reader = Reader::new(incarnation(), vec![UPSTREAM], ReaderState::default());
+        let ended = frame_of(&[0], 0, 1, vec![Item::End]);
+        reader.read(&ended, &mut Vec::new()).expect("nothing is missing");
+        let state = ReaderState { told: None, ..reader.state() };
+        assert_eq!(Reader::new(incarnation(), vec![UPSTREAM], state).told, Activity::Ended);
     }
 }

@@ -149,6 +149,7 @@ fn replay(
         seed: 0,
         violation,
         plan: format!("{:?}", plan.shape),
+        run: String::new(),
         trace: world.trace.lines.take().unwrap_or_default(),
     }
 }

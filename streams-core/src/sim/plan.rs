@@ -1,5 +1,7 @@
 //! What a seed stands for: the shape of the fleet, the input, and the faults with the steps at which they come.
 
+use serde::{Deserialize, Serialize};
+
 use super::blueprint::Blueprint;
 use super::random::{Random, mix};
 
@@ -7,7 +9,7 @@ use super::random::{Random, mix};
 pub(crate) const EPOCH_MS: i64 = 1_700_000_000_000;
 
 /// What can go wrong, or simply happen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Fault {
     /// An instance loses its memory.
     Crash,
@@ -54,7 +56,7 @@ pub(crate) enum Fault {
 }
 
 /// A fault and when it comes; `pick` chooses among what it can hit.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Planned {
     pub(crate) step: u32,
     pub(crate) fault: Fault,
@@ -62,7 +64,7 @@ pub(crate) struct Planned {
 }
 
 /// One record of the input.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Input {
     pub(crate) port: usize,
     /// Which of the port's queues, as a number to be taken modulo how many there are.
@@ -73,7 +75,7 @@ pub(crate) struct Input {
 }
 
 /// The shape of a fleet.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Shape {
     pub(crate) n_instances: usize,
     pub(crate) source_queues: Vec<usize>,
@@ -101,7 +103,7 @@ pub(crate) struct Shape {
 }
 
 /// A whole run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct RunPlan {
     pub(crate) seed: u64,
     pub(crate) schedule: u64,
@@ -154,7 +156,7 @@ impl RunPlan {
             page_rows: 1 + random.below(6),
             page_pause: if random.percent(50) { 4 } else { 40 },
             most_waiting: if random.percent(50) { 4_096 } else { 2 + random.below(12) },
-            most_waiting_bytes: 1 << 20,
+            most_waiting_bytes: if random.percent(50) { 1 << 20 } else { 1 + random.below(1_000) },
             most_uncommitted: if random.percent(50) { 10_000 } else { 4 + random.below(12) as u64 },
             most_behind: random.below(12) as u64,
             in_commit: random.percent(25),

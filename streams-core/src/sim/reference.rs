@@ -386,6 +386,9 @@ impl Reference {
                 Accepted::Awake => {
                     self.gather();
                     self.tell(&Item::Active);
+                    if std::mem::take(&mut self.ended) {
+                        self.machine.active(entry);
+                    }
                 }
                 Accepted::AllEnded => self.finish(),
             }

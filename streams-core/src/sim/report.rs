@@ -113,6 +113,9 @@ pub struct Failure {
     pub violation: Violation,
     /// The shape of the fleet and what went wrong in it on purpose.
     pub plan: String,
+    /// The run itself as JSON, for [`Sim::replay`](super::Sim::replay); empty where
+    /// [`Sim::exhaust`](super::Sim::exhaust) found it, which goes through orders of events.
+    pub run: String,
     /// Everything that happened, one thing a line.
     pub trace: Vec<String>,
 }

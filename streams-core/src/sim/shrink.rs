@@ -34,6 +34,7 @@ pub(crate) fn shrink(blueprint: &Blueprint, mut plan: RunPlan) -> Failure {
         seed: plan.seed,
         violation: violation.unwrap_or_else(unknown),
         plan: text,
+        run: serde_json::to_string(&plan).unwrap_or_default(),
         trace: world.trace.lines.take().unwrap_or_default(),
     }
 }

@@ -2,7 +2,9 @@
 
 use streams_core::sim::sim;
 
-use crate::jobs::{join_in_windows, join_near, sessions, two_shuffles, union_of_two, updates};
+use crate::jobs::{
+    join_in_windows, join_near, join_with_totals, sessions, two_shuffles, union_of_two, updates,
+};
 use crate::{seeds, show};
 
 #[test]
@@ -21,4 +23,5 @@ fn sessions_and_updates_of_quiet_sources() {
 fn joins_of_quiet_sources() {
     show("join_in_windows, idle", &sim(join_in_windows).often_idle().seeds(seeds()).run());
     show("join_near, idle", &sim(join_near).often_idle().seeds(seeds()).run());
+    show("join_with_totals, idle", &sim(join_with_totals).often_idle().seeds(seeds()).run());
 }

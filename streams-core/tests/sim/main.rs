@@ -16,6 +16,7 @@ mod impure;
 mod jobs;
 mod joins;
 mod processing;
+mod replays;
 mod same;
 mod shapes;
 mod tiny;

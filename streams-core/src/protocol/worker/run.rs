@@ -186,6 +186,11 @@ impl Worker {
                 Accepted::Awake => {
                     self.gather()?;
                     self.tell(&Item::Active, false);
+                    // Whether there was an end is in the snapshot, so that a machine that was not told of it hears
+                    // this as well.
+                    if std::mem::take(&mut self.ended) && !planted(Bug::EndStays) {
+                        self.machine.active(entry);
+                    }
                 }
                 Accepted::AllEnded => self.finish()?,
             }
