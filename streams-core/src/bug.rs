@@ -95,6 +95,8 @@ pub enum Bug {
     ClockNotHeld = 40,
     /// A machine counts an input as ended although more comes in.
     EndStays = 41,
+    /// A clean end is taken for that of the last owner although another one has begun behind it.
+    CleanIsStale = 42,
 }
 
 #[cfg(not(feature = "sim"))]
@@ -118,7 +120,7 @@ mod switch {
 
     impl Bug {
         /// All of them.
-        pub const ALL: [Self; 41] = [
+        pub const ALL: [Self; 42] = [
             Self::MessageNumbers,
             Self::TwoInFlight,
             Self::GapAccepted,
@@ -160,6 +162,7 @@ mod switch {
             Self::RejectUndecided,
             Self::ClockNotHeld,
             Self::EndStays,
+            Self::CleanIsStale,
         ];
 
         /// Its number in the list.

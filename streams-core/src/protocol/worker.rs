@@ -30,7 +30,7 @@ mod take;
 
 pub use action::{Action, Committed, Local, Rejected, Stop};
 pub use commit::CommitOutcome;
-pub use event::{Event, Failed, LocalDone, Message, Poll};
+pub use event::{Event, Failed, Found, LocalDone, Message, Poll};
 pub use panics::{Culprit, panic_text};
 pub use results::{ResultOf, Seen};
 
@@ -329,7 +329,7 @@ impl Worker {
     fn failed(&mut self, failed: Failed, actions: &mut Vec<Action>) {
         match failed {
             Failed::Raise => actions.push(Action::Raise { fingerprint: self.role.fingerprint }),
-            Failed::Read => actions.push(Action::Read),
+            Failed::Read => actions.push(Action::Read { token: self.token }),
             Failed::Resolve => self.ask_start(actions),
             Failed::Load => actions.push(Action::Load { token: self.token }),
             Failed::Page => self.rows.busy = copy::Busy::No,

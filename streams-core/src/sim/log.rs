@@ -20,8 +20,8 @@ pub(crate) struct Queue {
     pub(crate) closed: bool,
     /// How many numbers of each sender are stored: 1 to this one.
     pub(crate) stored: BTreeMap<Split, u64>,
-    /// How many items stand here twice.
-    pub(crate) duplicates: u64,
+    /// How many items of each sender stand here twice.
+    pub(crate) duplicates: BTreeMap<Split, u64>,
     /// How many messages were ever stored here.
     n_messages: u64,
     /// A hash over all of them.

@@ -3,7 +3,7 @@
 //! Each step does one thing that can happen next: an action takes effect at its server, an answer arrives, a
 //! record is produced, a fault strikes. A crash may therefore fall between any effect and its answer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -88,7 +88,7 @@ struct Op {
 enum Answer {
     Raised(Token),
     Refused,
-    Row(Option<(u64, Vec<u8>)>),
+    Row(Option<(Token, u64, Vec<u8>)>),
     Resolved(u64),
     Loaded(Box<dyn Backing>),
     Paged(Vec<Row>, bool),
@@ -165,8 +165,9 @@ pub(crate) struct World<'a> {
     /// As the rows' readers see it.
     store_away: Arc<AtomicBool>,
     log_away_until: u32,
-    /// Whether something happened that may leave an output twice in its topic.
-    doubtful: bool,
+    /// Splits whose outputs may lie twice in their topic, for a reason: a message had an unknown fate, or there was a
+    /// second owner. One doubtful split excuses no other.
+    doubtful: BTreeSet<Split>,
     /// The log lost a message: the job has to stop, and cannot finish.
     pub(crate) lossy: bool,
     /// A worker noticed that.
@@ -225,7 +226,7 @@ impl<'a> World<'a> {
             was_away: false,
             store_away: Arc::default(),
             log_away_until: 0,
-            doubtful: false,
+            doubtful: BTreeSet::new(),
             lossy: false,
             noticed: false,
             flawed: false,
@@ -388,7 +389,7 @@ impl<'a> World<'a> {
         let others = self.slots.values().filter(|slot| slot.split == split).count();
         if others > 0 {
             self.tally.zombies += 1;
-            self.doubtful = true;
+            self.doubtful.insert(place.split);
         }
         if self.rows.get(split).is_some_and(|row| row.token().is_some()) {
             self.tally.takeovers += 1;

@@ -24,7 +24,15 @@ fn a_stage_goes_on_behind_its_end_when_a_topic_has_grown() {
 }
 
 #[test]
-#[should_panic(expected = "the run is of a job with 1 sources and 2 shuffles; this one has 1 and 1")]
+fn an_owner_that_died_behind_a_clean_take_has_sent_something() {
+    let job = || sim(traffic);
+    check(job, include_str!("runs/a_crash_behind_a_clean_take.json"), Bug::CleanIsStale, "I16");
+    check(job, include_str!("runs/a_crash_behind_a_clean_take_latest.json"), Bug::CleanIsStale, "I16");
+}
+
+#[test]
+#[should_panic(expected = "the run is of a job with 1 sources and 1 shuffles; this one has 1 and 2")]
 fn a_run_of_another_job_is_refused() {
-    let _ = sim(traffic).replay(include_str!("runs/a_topic_that_grew_behind_its_end.json"));
+    let run = include_str!("runs/a_crash_behind_a_clean_take.json");
+    let _ = sim(join_with_totals).replay(run);
 }

@@ -11,9 +11,8 @@ use streams_core::error::StateError;
 use streams_core::protocol::assign::Member;
 use streams_core::protocol::ids::{Split, Stage, Target, Token, Topic};
 use streams_core::protocol::instance::{Holder, Instance, Patience};
-use streams_core::protocol::snapshot::Snapshot;
 use streams_core::protocol::stages::StagePlan;
-use streams_core::protocol::worker::{Action, CommitOutcome, Event, Failed, Role, Worker};
+use streams_core::protocol::worker::{Action, CommitOutcome, Event, Failed, Found, Role, Worker};
 use streams_core::store::backing::Row;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::AbortHandle;
@@ -91,7 +90,7 @@ impl Note {
 
 enum What {
     Raised(Result<Option<Token>, Failure>),
-    Row(Result<Option<(u64, Snapshot)>, Failure>),
+    Row(Result<Option<Found>, Failure>),
     Rows,
     /// A step of the local copy.
     Copied(Result<Copied, StateError>),

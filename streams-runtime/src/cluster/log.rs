@@ -14,7 +14,7 @@ use streams_core::protocol::assign::Member;
 use streams_core::protocol::ids::{Split, Token};
 use streams_core::protocol::instance::Holder;
 use streams_core::protocol::snapshot::Snapshot;
-use streams_core::protocol::worker::CommitOutcome;
+use streams_core::protocol::worker::{CommitOutcome, Found};
 use streams_core::store::memory::MemoryStore;
 use streams_core::store::{Delta, Store as _};
 
@@ -153,12 +153,12 @@ impl Log {
         Ok(Some(token))
     }
 
-    /// Version and snapshot of a split that this instance has taken; none before snapshot 0.
-    pub(super) fn read_snapshot(&self, split: Split) -> Result<Option<(u64, Snapshot)>, Failure> {
+    /// What the last commit left of a split that this instance has taken; none before snapshot 0.
+    pub(super) fn read_snapshot(&self, split: Split) -> Result<Option<Found>, Failure> {
         let splits = self.splits();
         let Some(own) = splits.get(&split) else { return Ok(None) };
-        let Some(bytes) = &own.standing.snapshot else { return Ok(None) };
-        Ok(Some((own.standing.version, decode(bytes)?)))
+        let Standing { version, takes, snapshot: Some(bytes), .. } = &own.standing else { return Ok(None) };
+        Ok(Some(Found { version: *version, snapshot: Box::new(decode(bytes)?), is_next: *takes == 1 }))
     }
 
     /// Whose the split is, as far as its log reaches now; none where nobody ever had it.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use streams_core::protocol::ids::{Split, Token};
 use streams_core::protocol::instance::Holder;
 use streams_core::protocol::snapshot::Snapshot;
-use streams_core::protocol::worker::{CommitOutcome, Committed, RowsIn, rows_of};
+use streams_core::protocol::worker::{CommitOutcome, Committed, Found, RowsIn, rows_of};
 use streams_core::store::Delta;
 use streams_core::store::Store as _;
 use streams_core::store::backing::{Backing, Row};
@@ -174,14 +174,15 @@ impl Remote {
         }
     }
 
-    /// Version and snapshot; none before snapshot 0.
-    pub(super) async fn read(&self, split: Split) -> Result<Option<(u64, Snapshot)>, Failure> {
-        match self {
-            Self::Own(rows) => Ok(rows.read(split)?),
-            Self::Log(log) => log.read_snapshot(split),
+    /// What the last commit left for the owner with `token`; none before snapshot 0.
+    pub(super) async fn read(&self, split: Split, token: Token) -> Result<Option<Found>, Failure> {
+        let row = match self {
+            Self::Own(rows) => rows.read(split)?,
+            Self::Log(log) => return log.read_snapshot(split),
             #[cfg(feature = "mysql")]
-            Self::Mysql(mysql, _) => Ok(mysql.read(split).await?),
-        }
+            Self::Mysql(mysql, _) => mysql.read(split).await?,
+        };
+        Ok(row.map(|(version, snapshot)| Found::by_epoch(version, snapshot, token.epoch)))
     }
 
     /// Token and version of a split that this instance has taken.

@@ -15,7 +15,7 @@ use streams_core::lookup::Tables;
 use streams_core::machine::Machine;
 use streams_core::protocol::ids::{Incarnation, Split, Stage};
 use streams_core::protocol::worker::{
-    Action, CommitOutcome, Event, Failed, Message, Poll, Role, RowsIn, Stop, Worker, rows_of,
+    Action, CommitOutcome, Event, Failed, Found, Message, Poll, Role, RowsIn, Stop, Worker, rows_of,
 };
 use streams_core::store::backing::{Backing, Row};
 use streams_core::store::{Delta, Store};
@@ -230,8 +230,11 @@ impl Owner {
                     None => tell(Event::Failed(Failed::Raise)),
                 }
             }
-            Action::Read => match self.away(self.mysql.read(SPLIT).await).await {
-                Some(row) => tell(Event::Row(row.map(|(version, snapshot)| (version, Box::new(snapshot))))),
+            Action::Read { token } => match self.away(self.mysql.read(SPLIT).await).await {
+                Some(row) => {
+                    let found = |(version, snapshot)| Found::by_epoch(version, snapshot, token.epoch);
+                    tell(Event::Row(row.map(found)));
+                }
                 None => tell(Event::Failed(Failed::Read)),
             },
             Action::Resolve { .. } => tell(Event::Resolved(0)),

@@ -21,7 +21,10 @@ pub enum Action {
         fingerprint: u64,
     },
     /// Read the split's row, in a new transaction, on the primary.
-    Read,
+    Read {
+        /// The owner's.
+        token: Token,
+    },
     /// Where reading begins: the job's start position, resolved now; or the queue's beginning.
     Resolve {
         /// Whether the start position applies.

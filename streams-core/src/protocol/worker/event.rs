@@ -9,14 +9,35 @@ use crate::store::Store;
 use crate::store::backing::{Backing, Row};
 use crate::store::local::Marks;
 
+/// A split's row, as its new owner finds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// How many commits there were.
+    pub version: u64,
+    /// The last one's.
+    pub snapshot: Box<Snapshot>,
+    /// Nobody had the split between that commit and this owner. Else somebody may have sent what no commit tells of,
+    /// however clean the commit was.
+    pub is_next: bool,
+}
+
+impl Found {
+    /// The row of a store in which every raise adds one to the token's epoch, as the owner with `epoch` finds it.
+    #[must_use]
+    pub fn by_epoch(version: u64, snapshot: Snapshot, epoch: u64) -> Self {
+        let is_next = snapshot.owner.is_some_and(|owner| owner.epoch + 1 == epoch);
+        Self { version, snapshot: Box::new(snapshot), is_next }
+    }
+}
+
 /// What a worker is told.
 pub enum Event<'a> {
     /// The token was raised.
     Raised(Token),
     /// The token was not raised: the split is not clean for this code.
     Refused,
-    /// The split's row: version and snapshot, or none yet.
-    Row(Option<(u64, Box<Snapshot>)>),
+    /// The split's row, or none yet.
+    Row(Option<Found>),
     /// The resolved start offset.
     Resolved(u64),
     /// The split's rows, to be read when they are needed.
@@ -70,7 +91,7 @@ impl std::fmt::Debug for Event<'_> {
         match self {
             Self::Raised(token) => f.debug_tuple("Raised").field(token).finish(),
             Self::Refused => f.write_str("Refused"),
-            Self::Row(row) => f.debug_tuple("Row").field(&row.as_ref().map(|(version, _)| version)).finish(),
+            Self::Row(row) => f.debug_tuple("Row").field(&row.as_ref().map(|found| found.version)).finish(),
             Self::Resolved(offset) => f.debug_tuple("Resolved").field(offset).finish(),
             Self::Loaded(_) => f.write_str("Loaded"),
             Self::Paged { rows, more } => f.debug_tuple("Paged").field(&rows.len()).field(more).finish(),

@@ -1,6 +1,6 @@
 //! Taking a split: token, row, snapshot 0, rows.
 
-use super::{Action, Local, Phase, Poll, RowsIn, Stop, Worker};
+use super::{Action, Found, Local, Phase, Poll, RowsIn, Stop, Worker};
 use crate::bug::{Bug, planted};
 use crate::protocol::ids::{Target, Token, Topic};
 use crate::protocol::reader::Reader;
@@ -13,11 +13,11 @@ impl Worker {
         self.token = token;
         // Order: only what is read behind the raised token is sure to be the last owner's end (rule 13).
         self.phase = Phase::Reading;
-        actions.push(Action::Read);
+        actions.push(Action::Read { token });
     }
 
-    pub(super) fn row(&mut self, row: Option<(u64, Box<Snapshot>)>, actions: &mut Vec<Action>) {
-        let Some((version, snapshot)) = row else {
+    pub(super) fn row(&mut self, row: Option<Found>, actions: &mut Vec<Action>) {
+        let Some(Found { version, snapshot, is_next }) = row else {
             // A copy that is here all the same is of another life of the job.
             if self.is_copied() {
                 self.phase = Phase::Clearing;
@@ -30,13 +30,13 @@ impl Worker {
         };
         self.version = version;
         let id = snapshot.owner.map(|Token { epoch, nonce }| CommitId { epoch, nonce, version });
-        self.adopt(*snapshot);
+        self.adopt(*snapshot, is_next);
         self.find_rows(id, actions);
     }
 
     pub(super) fn resolved(&mut self, offset: u64, actions: &mut Vec<Action>) {
         // Nobody has sent anything for this split yet: that begins behind snapshot 0.
-        self.adopt(Snapshot { offset, clean: true, ..Snapshot::default() });
+        self.adopt(Snapshot { offset, clean: true, ..Snapshot::default() }, true);
         if planted(Bug::NoSnapshotZero) {
             return self.start(actions);
         }
@@ -45,14 +45,16 @@ impl Worker {
         self.begin_commit(false, actions);
     }
 
-    fn adopt(&mut self, snapshot: Snapshot) {
+    fn adopt(&mut self, snapshot: Snapshot, is_next: bool) {
         self.offset = snapshot.offset;
         self.committed_offset = snapshot.offset;
         self.last_id = snapshot.last_id;
         if !planted(Bug::CountersOutside) {
             self.counters = snapshot.counters;
         }
-        self.undisturbed = snapshot.clean && self.role.rows_in == RowsIn::Local;
+        // An owner that took a clean split and died before its first commit may have sent something.
+        let nothing_left = snapshot.clean && (is_next || planted(Bug::CleanIsStale));
+        self.undisturbed = nothing_left && self.role.rows_in == RowsIn::Local;
         // Behind a clean end nothing has been made of what was rejected there, and other code may think otherwise.
         self.panics.rejected = if snapshot.clean { Vec::new() } else { snapshot.rejected };
         self.panics.ahead = self.role.culprit.clone();
@@ -72,7 +74,7 @@ impl Worker {
         // sent there (rule 20). A shuffle's reader drops what it has seen, and a clean owner left nothing.
         let is_restored = snapshot.owner.is_none() && !snapshot.clean;
         let looks_at = |target: &Target| match target.topic {
-            Topic::Output(_) => !snapshot.clean,
+            Topic::Output(_) => !nothing_left,
             // Where it was taken from a savepoint, it may have been put there by a later state.
             Topic::Of(_) => is_restored && self.role.held,
         };

@@ -57,7 +57,8 @@ impl World<'_> {
             }
         }
         let queue = self.log.queue_mut(place);
-        queue.duplicates += stored.min(last).saturating_sub(frame.first - 1);
+        let twice = stored.min(last).saturating_sub(frame.first - 1);
+        *queue.duplicates.entry(frame.sender).or_default() += twice;
         queue.stored.insert(frame.sender, stored.max(last));
     }
 

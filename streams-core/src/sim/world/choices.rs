@@ -143,7 +143,7 @@ impl<'a> World<'a> {
     fn touches_row(&self, op: &Op) -> bool {
         match op.action {
             Action::Raise { .. }
-            | Action::Read
+            | Action::Read { .. }
             | Action::Load { .. }
             | Action::Page { .. }
             | Action::Commit { .. }
@@ -176,7 +176,7 @@ impl<'a> World<'a> {
                 self.log.queue(self.place_of(op.split).place).closed && (!reads || (settled && !fenced))
             }
             // A worker that finds itself fenced stops, with all that it was about to send.
-            Action::Read | Action::Load { .. } | Action::Page { .. } => settled && !fenced,
+            Action::Read { .. } | Action::Load { .. } | Action::Page { .. } => settled && !fenced,
             // A token does not come back, and a fenced owner changes nothing.
             Action::Observe => fenced || settled,
             Action::Commit { .. } if fenced => true,
@@ -353,7 +353,7 @@ impl<'a> World<'a> {
 pub(super) fn action_hash(action: &Action, split: usize) -> u64 {
     let (kind, more) = match action {
         Action::Raise { .. } => (1, 0),
-        Action::Read => (2, 0),
+        Action::Read { .. } => (2, 0),
         Action::Resolve { .. } => (3, 0),
         Action::Load { .. } => (4, 0),
         Action::Page { after, .. } => (13, xxh3_64_with_seed(after, 0)),
@@ -386,7 +386,7 @@ fn answer_hash(answer: &Answer) -> u64 {
         Answer::Raised(token) => (1, mix(token.epoch, token.nonce)),
         Answer::Refused => (2, 0),
         Answer::Row(None) => (3, 0),
-        Answer::Row(Some((version, bytes))) => (4, xxh3_64_with_seed(bytes, *version)),
+        Answer::Row(Some((_, version, bytes))) => (4, xxh3_64_with_seed(bytes, *version)),
         Answer::Resolved(offset) => (5, *offset),
         Answer::Loaded(_) => (6, 0),
         Answer::Paged(rows, more) => {

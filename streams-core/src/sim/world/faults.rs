@@ -67,7 +67,11 @@ impl World<'_> {
             }
             Fault::LogAway(steps) => self.log_away_until = self.step + steps,
             Fault::FailOver => {
-                self.failed_over |= self.row(split).fail_over();
+                if self.row(split).fail_over() {
+                    self.failed_over = true;
+                    // Nothing tells the next owner of the one whose token the store has forgotten.
+                    self.doubtful.insert(self.place_of(split).split);
+                }
             }
             Fault::Upgrade => {
                 self.crash_with(instance, |world| world.random.below(3));
@@ -136,7 +140,7 @@ impl World<'_> {
         let Op { worker, split, action, .. } = op;
         match action {
             Action::Send { target, frame } => {
-                self.doubtful = true;
+                self.doubtful.insert(frame.sender);
                 self.landings.push(Landing::Send { target, frame });
             }
             Action::Commit { token, version, snapshot, delta, results, clean } => {

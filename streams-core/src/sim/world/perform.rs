@@ -5,7 +5,7 @@ use crate::bug::{Bug, planted};
 use crate::protocol::frame::Frame;
 use crate::protocol::ids::{Target, Token, Topic};
 use crate::protocol::snapshot::Snapshot;
-use crate::protocol::worker::{Action, CommitOutcome, Event, Failed, Local, LocalDone, Poll};
+use crate::protocol::worker::{Action, CommitOutcome, Event, Failed, Found, Local, LocalDone, Poll};
 use crate::sim::plan::Fault;
 
 impl World<'_> {
@@ -52,10 +52,10 @@ impl World<'_> {
                 }
                 raised.map_or(Answer::Refused, Answer::Raised)
             }
-            Action::Read if self.store_is_away() => Answer::Failed(Failed::Read),
-            Action::Read => {
+            Action::Read { .. } if self.store_is_away() => Answer::Failed(Failed::Read),
+            Action::Read { token } => {
                 let row = self.row(split);
-                Answer::Row(row.snapshot.clone().map(|snapshot| (row.version, snapshot)))
+                Answer::Row(row.snapshot.clone().map(|snapshot| (token, row.version, snapshot)))
             }
             Action::Resolve { .. } if self.log.away => Answer::Failed(Failed::Resolve),
             Action::Resolve { original } => {
@@ -146,7 +146,7 @@ impl World<'_> {
     fn send(&mut self, target: Target, frame: Frame) -> Answer {
         let armed = self.disarm(|fault| matches!(fault, Fault::AckLost | Fault::SendLost | Fault::SendLate));
         if armed.is_some() || self.log.away {
-            self.doubtful = true;
+            self.doubtful.insert(frame.sender);
         }
         let offset = match armed {
             _ if self.log.away => None,
@@ -271,14 +271,14 @@ impl World<'_> {
             }
             Answer::Refused => self.tell(worker, Event::Refused),
             Answer::Row(None) => self.tell(worker, Event::Row(None)),
-            Answer::Row(Some((version, bytes))) => match Snapshot::decode(&bytes) {
+            Answer::Row(Some((token, version, bytes))) => match Snapshot::decode(&bytes) {
                 Ok(mut snapshot) => {
                     let split = self.slots.get(&worker).map_or(0, |slot| slot.split);
                     if planted(Bug::FencedReports) {
                         let reported = self.reported.get(split).copied().unwrap_or(0);
                         snapshot.offset = reported.max(snapshot.offset);
                     }
-                    self.tell(worker, Event::Row(Some((version, Box::new(snapshot)))));
+                    self.tell(worker, Event::Row(Some(Found::by_epoch(version, snapshot, token.epoch))));
                 }
                 Err(error) => self.fail("I4", format!("a snapshot cannot be read: {error}")),
             },
@@ -334,7 +334,7 @@ impl World<'_> {
 fn format_kind(action: &Action) -> (u64, &'static str) {
     match action {
         Action::Raise { .. } => (0, "raise"),
-        Action::Read => (1, "read"),
+        Action::Read { .. } => (1, "read"),
         Action::Resolve { .. } => (2, "resolve"),
         Action::Load { .. } => (3, "load"),
         Action::Page { .. } => (13, "page"),
@@ -363,7 +363,7 @@ fn format_answer(answer: &Answer) -> String {
         Answer::Raised(token) => format!("raised to {}", token.epoch),
         Answer::Refused => "refused".to_owned(),
         Answer::Row(None) => "no row".to_owned(),
-        Answer::Row(Some((version, _))) => format!("row of version {version}"),
+        Answer::Row(Some((_, version, _))) => format!("row of version {version}"),
         Answer::Resolved(offset) => format!("begin at {offset}"),
         Answer::Loaded(_) => "the rows can be read".to_owned(),
         Answer::Paged(rows, more) => format!("{} rows, {}", rows.len(), if *more { "more" } else { "all" }),

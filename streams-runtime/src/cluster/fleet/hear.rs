@@ -40,10 +40,7 @@ impl Fleet {
                 None => self.tell(split, Event::Failed(Failed::Raise)),
             },
             What::Row(result) => match self.settle((split, begun), Lane::State, result)? {
-                Some(row) => {
-                    let row = row.map(|(version, snapshot)| (version, Box::new(snapshot)));
-                    self.tell(split, Event::Row(row))
-                }
+                Some(row) => self.tell(split, Event::Row(row)),
                 None => self.tell(split, Event::Failed(Failed::Read)),
             },
             What::Copied(result) => match result.map_err(Error::state)? {

@@ -37,8 +37,8 @@ impl Fleet {
                     async move { What::Raised(remote.raise(split, fingerprint).await) },
                 )
             }
-            Action::Read => {
-                self.begin(split, Lane::State, async move { What::Row(remote.read(split).await) });
+            Action::Read { token } => {
+                self.begin(split, Lane::State, async move { What::Row(remote.read(split, token).await) });
             }
             Action::Observe => {
                 self.begin(split, Lane::State, async move { What::Observed(remote.observe(split).await) });

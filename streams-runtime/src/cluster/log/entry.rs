@@ -80,6 +80,8 @@ pub(super) struct Standing {
     pub(super) version: u64,
     /// The last commit's, of whoever made it.
     pub(super) clean: bool,
+    /// How many owners there have been since the last commit.
+    pub(super) takes: u64,
     pub(super) fingerprint: u64,
     /// None before the first commit.
     pub(super) snapshot: Option<Vec<u8>>,
@@ -113,13 +115,17 @@ pub(super) fn fold(before: Option<Standing>, offset: u64, entry: Entry) -> Optio
         Entry::Taken(taken) => match before {
             Some(standing) if standing.owner.nonce == taken.nonce => Some(standing),
             // The last commit still stands, but what its owner began since then is not known.
-            Some(standing) => Some(Standing { owner: taken, epoch: offset + 1, clean: false, ..standing }),
+            Some(standing) => {
+                let (epoch, takes) = (offset + 1, standing.takes + 1);
+                Some(Standing { owner: taken, epoch, clean: false, takes, ..standing })
+            }
             None => Some(Standing {
                 fingerprint: taken.fingerprint,
                 owner: taken,
                 epoch: offset + 1,
                 version: 0,
                 clean: false,
+                takes: 1,
                 snapshot: None,
                 rows: Vec::new(),
             }),
@@ -132,8 +138,8 @@ pub(super) fn fold(before: Option<Standing>, offset: u64, entry: Entry) -> Optio
                 return before;
             }
             let Commit { owner, epoch, version, clean, snapshot, rows, .. } = *commit;
-            let fingerprint = owner.fingerprint;
-            Some(Standing { owner, epoch, version, clean, fingerprint, snapshot: Some(snapshot), rows })
+            let (fingerprint, snapshot) = (owner.fingerprint, Some(snapshot));
+            Some(Standing { owner, epoch, version, clean, takes: 0, fingerprint, snapshot, rows })
         }
         Entry::Job(_) => before,
     }
@@ -222,6 +228,9 @@ mod tests {
         assert!(!standing(false).belongs_to_other_code(1) && !standing(true).belongs_to_other_code(2));
         let again = fold(Some(standing(true)), 1, Entry::Taken(taken(8))).unwrap();
         assert!(again.belongs_to_other_code(2), "a take clears the mark");
+        assert_eq!(again.takes, 1, "whoever comes next knows all that was sent");
+        let third = fold(Some(again), 2, Entry::Taken(taken(9))).unwrap();
+        assert_eq!(third.takes, 2, "the one before may have sent something");
     }
 
     #[test]
