@@ -97,6 +97,8 @@ pub enum Bug {
     EndStays = 41,
     /// A clean end is taken for that of the last owner although another one has begun behind it.
     CleanIsStale = 42,
+    /// What was made of rows of a table leaves at once.
+    TablesNotHeld = 43,
 }
 
 #[cfg(not(feature = "sim"))]
@@ -120,7 +122,7 @@ mod switch {
 
     impl Bug {
         /// All of them.
-        pub const ALL: [Self; 42] = [
+        pub const ALL: [Self; 43] = [
             Self::MessageNumbers,
             Self::TwoInFlight,
             Self::GapAccepted,
@@ -163,6 +165,7 @@ mod switch {
             Self::ClockNotHeld,
             Self::EndStays,
             Self::CleanIsStale,
+            Self::TablesNotHeld,
         ];
 
         /// Its number in the list.

@@ -32,6 +32,7 @@ use std::marker::PhantomData;
 use std::time::{Duration, Instant};
 
 use crate::error::BuildError;
+use crate::lookup::TABLE;
 use crate::plan::{Job, Settings};
 
 mod blueprint;
@@ -67,6 +68,7 @@ pub fn sim<J: Job>(_job: J) -> Sim<J> {
         seeds: 100,
         limits: Limits { disorder_ms: 3_000, ..Limits::default() },
         generators: Vec::new(),
+        tables: Vec::new(),
         bug: None,
         _job: PhantomData,
     }
@@ -79,6 +81,7 @@ pub struct Sim<J> {
     seeds: u64,
     limits: Limits,
     generators: Vec<Option<Generator>>,
+    tables: Vec<(String, blueprint::RowsOf)>,
     bug: Option<Bug>,
     _job: PhantomData<fn() -> J>,
 }
@@ -191,6 +194,23 @@ impl<J: Job> Sim<J> {
                 *place = Some(std::sync::Arc::new(make));
             }
         }
+        self
+    }
+
+    /// Makes the rows of a table that the job looks up, by the name of its parameter: from a number that grows
+    /// whenever the table changes, as JSON. Instances read it again at moments of their own. Each result must be made
+    /// of the rows that its owner had, once, whoever makes it again; the table of a job without such rows is empty.
+    ///
+    /// # Panics
+    /// When the job has no such table; a run does when a row is no row of it.
+    #[must_use]
+    #[track_caller]
+    pub fn rows_of(mut self, table: &str, make: impl Fn(u64) -> Vec<String> + Send + Sync + 'static) -> Self {
+        let spec = J::SETTINGS.iter().find(|spec| spec.name == table && spec.placeholder == TABLE);
+        let spec = spec.unwrap_or_else(|| panic!("the job has no table `{table}`"));
+        let own = || spec.default.map_or_else(|| format!("sim:{table}"), str::to_owned);
+        let address = self.settings.entry(table.to_owned()).or_insert_with(own).clone();
+        self.tables.push((address, std::sync::Arc::new(make)));
         self
     }
 
@@ -322,7 +342,7 @@ impl<J: Job> Sim<J> {
     }
 
     fn blueprint(&self) -> Result<Blueprint, BuildError> {
-        Blueprint::of::<J>(&self.settings)
+        Blueprint::of::<J>(&self.settings, self.tables.clone())
     }
 
     fn plan(&self, seed: u64, blueprint: &Blueprint) -> RunPlan {

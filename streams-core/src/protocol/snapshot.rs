@@ -34,10 +34,10 @@ pub struct Snapshot {
     /// Results of other jobs that have been read.
     #[serde(default)]
     pub seen: Seen,
-    /// What time it was said to be since the commit before, and at which offset: the simulator repeats it.
+    /// What its queue does not say and was said since the commit before, and at which offset: the simulator repeats it.
     #[cfg(feature = "sim")]
     #[serde(default)]
-    pub readings: Vec<(u64, i64)>,
+    pub readings: Vec<(u64, super::worker::Reading)>,
     /// What has been counted since the job began.
     pub counters: Counters,
     /// When the driver committed it, in ms since the Unix epoch by its clock: for people, and for nothing else.

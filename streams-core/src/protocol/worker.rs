@@ -30,7 +30,7 @@ mod take;
 
 pub use action::{Action, Committed, Local, Rejected, Stop};
 pub use commit::CommitOutcome;
-pub use event::{Event, Failed, Found, LocalDone, Message, Poll};
+pub use event::{Event, Failed, Found, LocalDone, Message, Poll, Reading};
 pub use panics::{Culprit, panic_text};
 pub use results::{ResultOf, Seen};
 
@@ -151,8 +151,11 @@ pub struct Worker {
     /// Only where a bug is planted: event time of the poll so far.
     postponed_ms: Option<i64>,
     quiet_since_ms: Option<u64>,
-    /// What time it was said to be since the last commit, and where.
-    readings: Vec<(u64, i64)>,
+    /// What its queue does not say and was said since the last commit, and where.
+    readings: Vec<(u64, Reading)>,
+    /// Only in the simulator: which rows its instance has of the tables.
+    #[cfg(feature = "sim")]
+    table_version: std::sync::Arc<std::sync::atomic::AtomicU64>,
     /// Results that the next commit writes.
     results: Vec<Committed>,
     result_bytes: usize,
@@ -205,7 +208,7 @@ impl Worker {
         // Nor does what time it is.
         role.held |= role.clock && !planted(Bug::ClockNotHeld);
         // Nor does what a table has.
-        role.held |= role.tables;
+        role.held |= role.tables && !planted(Bug::TablesNotHeld);
         // Where time goes on without records nobody is quiet.
         role.idle_after_ms = role.idle_after_ms.filter(|_| !role.clock);
         actions.push(Action::Raise { fingerprint: role.fingerprint });
@@ -230,6 +233,8 @@ impl Worker {
             postponed_ms: None,
             quiet_since_ms: None,
             readings: Vec::new(),
+            #[cfg(feature = "sim")]
+            table_version: std::sync::Arc::default(),
             results: Vec::new(),
             result_bytes: 0,
             uncommitted: 0,
@@ -247,6 +252,12 @@ impl Worker {
             commit: None,
             effects: Effects::default(),
         }
+    }
+
+    /// Where the simulator says which rows its instance has of the tables.
+    #[cfg(feature = "sim")]
+    pub(crate) fn watch_tables(&mut self, version: std::sync::Arc<std::sync::atomic::AtomicU64>) {
+        self.table_version = version;
     }
 
     /// The split that it owns or is about to.

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
@@ -10,6 +11,7 @@ use super::draw::{self, Draw};
 use crate::effects::OutputBatch;
 use crate::error::BuildError;
 use crate::layout::{Fused, Layout, Sharded};
+use crate::lookup::{Row, Tables};
 use crate::machine::{Built, Machine};
 use crate::plan::{Job, Plan, Settings};
 use crate::ports::{Input, Output, Ports, Sink, Source};
@@ -34,10 +36,15 @@ pub(crate) struct Blueprint {
     pub(crate) order_free: bool,
     /// Whether rows are dropped when their time is over, and when that is makes no difference.
     pub(crate) forgets: bool,
+    /// By address: the rows of tables that are looked up.
+    pub(crate) tables: Vec<(String, RowsOf)>,
 }
 
+/// Makes the rows of a version of a table, as JSON.
+pub(crate) type RowsOf = Arc<dyn Fn(u64) -> Vec<String> + Send + Sync>;
+
 impl Blueprint {
-    pub(crate) fn of<J: Job>(settings: &Settings) -> Result<Self, BuildError> {
+    pub(crate) fn of<J: Job>(settings: &Settings, tables: Vec<(String, RowsOf)>) -> Result<Self, BuildError> {
         let mut blueprint = Self {
             fused: build::<J, Fused>,
             sharded: build::<J, Sharded>,
@@ -45,6 +52,7 @@ impl Blueprint {
             makers: Vec::new(),
             n_sources: J::TOPOLOGY.sources().count(),
             stages: Vec::new(),
+            tables,
             forgets: J::TOPOLOGY.nodes.iter().any(forgets),
             order_free: !J::TOPOLOGY.nodes.iter().any(is_of_order),
         };
@@ -58,6 +66,21 @@ impl Blueprint {
             (blueprint.sharded)(sharded, Json::default(), settings.clone())
         })?;
         Ok(blueprint)
+    }
+
+    /// Puts the rows of a version into all tables.
+    pub(crate) fn fill(&self, tables: &Tables, version: u64) {
+        for bound in tables.bound() {
+            let Some((_, rows)) = self.tables.iter().find(|(address, _)| **address == *bound.address) else {
+                continue;
+            };
+            let mut filling = bound.rows.fill();
+            for row in rows(version) {
+                let added = filling.add(&Row::Json(row.clone().into_bytes()));
+                added.unwrap_or_else(|why| panic!("the row {row} of {}: {why}", bound.address));
+            }
+            filling.finish();
+        }
     }
 
     /// How many shuffles there are.
@@ -100,7 +123,10 @@ fn forgets(node: &Node) -> bool {
 
 /// Whether the operator gives a result with each record, of what came before it; or a time that depends on when.
 fn is_of_order(node: &Node) -> bool {
-    matches!(node.kind, "running" | "join_table" | "left_join_table" | "processing_time")
+    matches!(
+        node.kind,
+        "running" | "join_table" | "left_join_table" | "processing_time" | "lookup" | "left_lookup"
+    )
 }
 
 fn build<J: Job, L: Layout>(layout: L, ports: Json, settings: Settings) -> Built {

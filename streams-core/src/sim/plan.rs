@@ -53,6 +53,10 @@ pub(crate) enum Fault {
     DiskLost,
     /// The log loses the newest message of a shuffle queue: readers must notice.
     TailLost,
+    /// Tables that are looked up have other rows.
+    Change,
+    /// An instance reads its tables again.
+    Refresh,
 }
 
 /// A fault and when it comes; `pick` chooses among what it can hit.
@@ -162,7 +166,11 @@ impl RunPlan {
             in_commit: random.percent(25),
         };
         let inputs = inputs(&mut random, blueprint, limits, generators, n_records)?;
-        let faults = if limits.no_faults { Vec::new() } else { faults(&mut random, n_records) };
+        let mut faults = if limits.no_faults { Vec::new() } else { faults(&mut random, n_records) };
+        if !blueprint.tables.is_empty() {
+            faults.extend(changes(&mut random, n_records));
+            faults.sort_by_key(|planned| planned.step);
+        }
         Ok(Self { seed, schedule: mix(seed, 1), shape, inputs, faults })
     }
 }
@@ -210,6 +218,17 @@ fn faults(random: &mut Random, n_records: usize) -> Vec<Planned> {
     }
     faults.sort_by_key(|planned| planned.step);
     faults
+}
+
+/// What happens to tables, with faults and without.
+fn changes(random: &mut Random, n_records: usize) -> Vec<Planned> {
+    let n = 2 + random.below(30);
+    let change = |random: &mut Random| {
+        let step = random.below(20 * n_records) as u32;
+        let fault = if random.percent(40) { Fault::Change } else { Fault::Refresh };
+        Planned { step, fault, pick: random.next() }
+    };
+    (0..n).map(|_| change(random)).collect()
 }
 
 fn planned(random: &mut Random, span: usize) -> Planned {

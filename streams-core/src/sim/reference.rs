@@ -12,12 +12,13 @@ use crate::batch::{Batch, RawBatch};
 use crate::bug;
 use crate::codec;
 use crate::effects::Effects;
+use crate::lookup::Tables;
 use crate::machine::Machine;
 use crate::protocol::frame::{Frame, Item};
 use crate::protocol::ids::{Stage, Target, Topic};
 use crate::protocol::reader::{Accepted, Reader, ReaderState};
 use crate::protocol::snapshot::{Counters, Snapshot};
-use crate::protocol::worker::{Committed, Culprit, Message, Role, rows_of};
+use crate::protocol::worker::{Committed, Culprit, Message, Reading, Role, rows_of};
 use crate::store::{Delta, Store};
 use crate::time::UNTIMED;
 
@@ -111,6 +112,9 @@ fn numbers_hash(numbers: impl Iterator<Item = (Target, u64)>) -> u64 {
     })
 }
 
+/// Puts the rows of a version into tables.
+pub(crate) type Fill = Box<dyn Fn(&Tables, u64)>;
+
 /// The reference of one split.
 pub(crate) struct Reference {
     role: Role,
@@ -142,20 +146,26 @@ pub(crate) struct Reference {
     stuck: Option<Option<u32>>,
     /// Records that are rejected.
     rejected: BTreeSet<(u64, u32)>,
-    /// What time its machine is still to be told that it is, and at which offset.
-    readings: VecDeque<(u64, i64)>,
+    /// What its machine is still to be told that its queue does not say, and at which offset.
+    readings: VecDeque<(u64, Reading)>,
+    /// What its machine looks up, which nobody else does.
+    tables: Tables,
+    fill: Fill,
     effects: Effects,
 }
 
 impl Reference {
-    pub(crate) fn new(role: Role, remake: Box<dyn Fn() -> Box<dyn Machine>>) -> Self {
+    pub(crate) fn new(role: Role, remake: Box<dyn Fn() -> Box<dyn Machine>>, fill: Fill) -> Self {
+        let tables = Tables::default();
+        let mut machine = remake();
+        machine.tables(&tables);
         let topics = role.targets.iter();
         let targets = topics.flat_map(|&(topic, n)| (0..n).map(move |queue| Target { topic, queue }));
         let out = targets.map(|target| (target, Out::new())).collect();
         let reader = Reader::new(role.incarnation, role.upstream.clone(), ReaderState::default());
         Self {
             role,
-            machine: remake(),
+            machine,
             remake,
             reader,
             started: false,
@@ -174,6 +184,8 @@ impl Reference {
             stuck: None,
             rejected: BTreeSet::new(),
             readings: VecDeque::new(),
+            tables,
+            fill,
             effects: Effects::default(),
         }
     }
@@ -204,29 +216,35 @@ impl Reference {
         self.states.get(&(offset, idle, ended))
     }
 
-    /// A commit has fixed what time it was said to be since the one before.
-    pub(crate) fn read_clock(&mut self, readings: &[(u64, i64)]) {
+    /// A commit has fixed what was said since the one before.
+    pub(crate) fn hear(&mut self, readings: &[(u64, Reading)]) {
         self.readings.extend(readings);
     }
 
     /// Goes on to `offset`.
     pub(crate) fn advance_to(&mut self, queue: &Queue, offset: u64) {
         while self.offset < offset.min(queue.end()) && !self.is_stuck() {
-            self.tell_time();
+            self.tell_readings();
             self.advance(queue);
         }
-        if self.tell_time() {
+        if self.tell_readings() {
             bug::without(|| self.record());
         }
     }
 
-    /// Tells the machine what time it was in front of the next message; whether there was anything to tell.
-    fn tell_time(&mut self) -> bool {
+    /// Tells the machine what was said in front of the next message; whether there was anything to tell.
+    fn tell_readings(&mut self) -> bool {
         let mut told = false;
-        while let Some((_, now_ms)) = self.readings.pop_front_if(|(at, _)| *at <= self.offset) {
-            bug::without(|| {
-                self.machine.clock(self.entry(), now_ms);
-                self.gather();
+        while let Some((_, reading)) = self.readings.pop_front_if(|(at, _)| *at <= self.offset) {
+            bug::without(|| match reading {
+                Reading::Clock(now_ms) => {
+                    self.machine.clock(self.entry(), now_ms);
+                    self.gather();
+                }
+                Reading::Tables(version) => {
+                    (self.fill)(&self.tables, version);
+                    self.machine.refresh();
+                }
             });
             told = true;
         }
@@ -320,6 +338,7 @@ impl Reference {
                 // As it was in front of the message.
                 self.stuck = Some(self.running.take());
                 self.machine = (self.remake)();
+                self.machine.tables(&self.tables);
                 let _ = self.machine.new_split(&self.rows, &rows_of(self.role.split));
                 let (state, duplicates, counters, idle, ended) = before;
                 self.reader = Reader::new(self.role.incarnation, self.role.upstream.clone(), state);

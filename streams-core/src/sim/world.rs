@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::blueprint::Blueprint;
 use super::local::LocalStore;
@@ -15,6 +15,7 @@ use super::random::{Random, mix};
 use super::reference::Reference;
 use super::report::{Tally, Trace, Violation};
 use super::store::{Rows, SplitRow, Transaction};
+use crate::lookup::Tables;
 use crate::protocol::frame::Frame;
 use crate::protocol::ids::{Incarnation, Split, Stage, Target, Token, Topic};
 use crate::protocol::snapshot::Snapshot;
@@ -50,6 +51,9 @@ struct Instance {
     paused_until: u32,
     /// It runs newer code.
     is_new: bool,
+    /// The tables that its workers look rows up in, and which rows these have.
+    tables: Tables,
+    table_version: Arc<AtomicU64>,
 }
 
 impl Instance {
@@ -181,6 +185,8 @@ pub(crate) struct World<'a> {
     /// Some instances run other code than others.
     upgraded: bool,
     grown: bool,
+    /// Which rows whoever reads the tables now finds.
+    table_version: u64,
     quiet_since: Option<u32>,
     /// By place: how far anybody has read.
     read_to: BTreeMap<usize, u64>,
@@ -234,6 +240,7 @@ impl<'a> World<'a> {
             failed_over: false,
             upgraded: false,
             grown: false,
+            table_version: 0,
             quiet_since: None,
             read_to: BTreeMap::new(),
             step: 0,
@@ -280,7 +287,9 @@ impl<'a> World<'a> {
         role.held |= source && role.idle_after_ms.is_some() || role.clock || role.tables; // As a worker.
         let (blueprint, n_queues) = (self.blueprint.clone(), self.plan.shape.shuffle_queues.clone());
         let machine = move || blueprint.machine(split.stage, &n_queues);
-        self.references.push(Reference::new(role, Box::new(machine)));
+        let own = self.blueprint.clone();
+        let fill = move |tables: &Tables, version| own.fill(tables, version);
+        self.references.push(Reference::new(role, Box::new(machine), Box::new(fill)));
     }
 
     fn role(&self, split: Split, original: bool) -> Role {
@@ -402,17 +411,18 @@ impl<'a> World<'a> {
         let mut role = self.role(place.split, place.original);
         role.fingerprint = self.fingerprint(split, instance);
         role.culprit = self.culprits.get(&(instance, split)).cloned();
-        let machine = self.blueprint.machine(place.split.stage, &self.plan.shape.shuffle_queues);
+        let mut machine = self.blueprint.machine(place.split.stage, &self.plan.shape.shuffle_queues);
+        let mut table_version = Arc::default();
+        if let Some(instance) = self.instances.get(instance) {
+            machine.tables(&instance.tables);
+            table_version = Arc::clone(&instance.table_version);
+            self.blueprint.fill(&instance.tables, table_version.load(Ordering::Relaxed));
+        }
         let mut actions = std::mem::take(&mut self.actions);
-        let slot = Slot {
-            worker: Worker::new(role, machine, &mut actions),
-            instance,
-            split,
-            token: None,
-            looks: (0, 0),
-            raised_at: 0,
-            history: 0,
-        };
+        let mut own = Worker::new(role, machine, &mut actions);
+        own.watch_tables(table_version);
+        let slot =
+            Slot { worker: own, instance, split, token: None, looks: (0, 0), raised_at: 0, history: 0 };
         self.slots.insert(worker, slot);
         self.enqueue(worker, split, instance, &mut actions);
         self.actions = actions;

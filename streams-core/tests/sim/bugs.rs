@@ -4,8 +4,8 @@ use streams_core::plan::Job;
 use streams_core::sim::{Bug, Sim, Violation, sim};
 
 use crate::jobs::{
-    ahead, arrivals, bounded, few_flows, join_with_totals, late, panics, so_far, traffic, two_shuffles,
-    union_of_two,
+    ahead, arrivals, bounded, few_flows, join_with_totals, late, limits, looked_up, panics, so_far, traffic,
+    two_shuffles, union_of_two,
 };
 
 /// How many runs may pass before a bug is found.
@@ -21,7 +21,7 @@ fn each_planted_bug_is_found() {
     println!("{:>3} {:<22} {:>5} {:<14} found by", "no.", "bug", "seeds", "job");
     for bug in Bug::ALL {
         // The job whose shape the bug needs, and the first that finds it.
-        let searches: [(&str, &dyn Fn(u64) -> Option<(u64, Violation)>); 9] = [
+        let searches: [(&str, &dyn Fn(u64) -> Option<(u64, Violation)>); 10] = [
             ("traffic", &|most| search(sim(traffic), bug, most)),
             ("two_shuffles", &|most| search(sim(two_shuffles), bug, most)),
             ("union_of_two", &|most| search(sim(union_of_two), bug, most)),
@@ -30,6 +30,7 @@ fn each_planted_bug_is_found() {
             ("so_far", &|most| search(sim(so_far), bug, most)),
             ("arrivals", &|most| search(sim(arrivals), bug, most)),
             ("panics", &|most| search(sim(panics).records_of("flows", few_flows), bug, most)),
+            ("looked_up", &|most| search(sim(looked_up).rows_of("limits", limits), bug, most)),
             ("join_with_totals", &|most| search(sim(join_with_totals), bug, most)),
         ];
         let mut best: Option<(u64, &str, Violation)> = None;

@@ -295,3 +295,44 @@ pub(crate) fn arrivals_and_flows(left: Stream<Flow>, right: Stream<Flow>) -> Str
 pub(crate) fn stamped(flows: Stream<Flow>) -> Stream<Flow> {
     flows.processing_time().filter(|f| f.out_flow > 0)
 }
+
+/// Each record with what a table has of its host, in totals: rows that were looked up go into state.
+#[stream_job]
+pub(crate) fn looked_up(flows: Stream<Flow>, limits: Table<Flow>) -> Stream<Total> {
+    flows
+        .event_time(|f| f.at, out_of_order(secs(3)))
+        .left_lookup(
+            limits,
+            |f| f.host.clone(),
+            |limit| limit.host.clone(),
+            |f, limit| Flow { out_flow: limit.map_or(7, |limit| limit.out_flow), ..f.clone() },
+        )
+        .key_by(|f| f.host.clone())
+        .window(tumbling(secs(2)))
+        .aggregate(Total { host: key(), from: window_start(), total: sum(|f| f.out_flow), count: count() })
+}
+
+/// The results of windows with what a table has of their host; without a row there is no result.
+#[stream_job]
+pub(crate) fn results_looked_up(flows: Stream<Flow>, limits: Table<Flow>) -> Stream<Both> {
+    flows
+        .event_time(|f| f.at, out_of_order(secs(3)))
+        .key_by(|f| f.host.clone())
+        .window(tumbling(secs(2)))
+        .aggregate(Flow { host: key(), out_flow: sum(|f| f.out_flow), at: window_start() })
+        .lookup(
+            limits,
+            |total| total.host.clone(),
+            |limit| limit.host.clone(),
+            |total, limit| both(Some(total), Some(limit)),
+        )
+}
+
+/// Rows of the table `limits`, which are all others in each version; one host is missing in each.
+pub(crate) fn limits(version: u64) -> Vec<String> {
+    let row = |(n, host): (u64, &str)| {
+        format!(r#"{{"host":"{host}","out_flow":{},"at":{version}}}"#, 10 * version + n)
+    };
+    let hosts = (0..).zip(["", "a", "b", "c", "d"]);
+    hosts.filter(|(n, _)| n % 5 != version % 5).map(row).collect()
+}

@@ -19,6 +19,7 @@ mod processing;
 mod replays;
 mod same;
 mod shapes;
+mod tables;
 mod tiny;
 
 /// How many runs each job gets.

@@ -1,5 +1,7 @@
 //! What a worker is told.
 
+use serde::{Deserialize, Serialize};
+
 #[cfg(doc)]
 use super::{Action, Local};
 use super::{CommitOutcome, ResultOf};
@@ -28,6 +30,15 @@ impl Found {
         let is_next = snapshot.owner.is_some_and(|owner| owner.epoch + 1 == epoch);
         Self { version, snapshot: Box::new(snapshot), is_next }
     }
+}
+
+/// What a worker was told that its queue does not say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Reading {
+    /// What time it is, in ms.
+    Clock(i64),
+    /// Only in the simulator: which rows are looked up.
+    Tables(u64),
 }
 
 /// What a worker is told.

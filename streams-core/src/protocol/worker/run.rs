@@ -1,7 +1,7 @@
 //! Running: messages into the machine, results into the senders.
 
 use super::results::Turn;
-use super::{Action, Committed, Message, Phase, Poll, Rejected, ResultOf, Stop, Worker, copy};
+use super::{Action, Committed, Message, Phase, Poll, Reading, Rejected, ResultOf, Stop, Worker, copy};
 use crate::batch::{Batch, RawBatch};
 use crate::bug::{Bug, planted};
 use crate::effects::{Origin, OutputBatch, Reject, Run};
@@ -41,6 +41,8 @@ impl Worker {
     pub(super) fn feed_all(&mut self, poll: &Poll<'_>, now_ms: u64) -> Result<(), Stop> {
         if self.role.tables {
             self.machine.refresh();
+            #[cfg(feature = "sim")]
+            self.note_tables();
         }
         self.read_clock(poll.clock_ms)?;
         for message in poll.messages {
@@ -73,12 +75,22 @@ impl Worker {
         if !self.role.clock || self.ended {
             return Ok(());
         }
-        let reading = (self.offset, now_ms);
+        self.note_reading(Reading::Clock(now_ms));
+        self.machine.clock(self.entry(), now_ms);
+        self.gather()
+    }
+
+    fn note_reading(&mut self, reading: Reading) {
+        let reading = (self.offset, reading);
         if self.readings.last() != Some(&reading) {
             self.readings.push(reading);
         }
-        self.machine.clock(self.entry(), now_ms);
-        self.gather()
+    }
+
+    #[cfg(feature = "sim")]
+    fn note_tables(&mut self) {
+        let version = self.table_version.load(std::sync::atomic::Ordering::Relaxed);
+        self.note_reading(Reading::Tables(version));
     }
 
     pub(super) fn is_source(&self) -> bool {

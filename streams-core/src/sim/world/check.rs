@@ -116,7 +116,7 @@ impl World<'_> {
             }
             reference.start(snapshot.offset);
         }
-        reference.read_clock(&snapshot.readings);
+        reference.hear(&snapshot.readings);
         reference.advance_to(queue, snapshot.offset);
         for culprit in snapshot.rejected.iter().filter(|culprit| culprit.offset == snapshot.offset) {
             if !reference.reject(queue, culprit) {

@@ -1,6 +1,10 @@
 //! Faults strike.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use super::{Action, Event, Landing, Op, World};
+use crate::lookup::Tables;
 use crate::protocol::frame::Frame;
 use crate::protocol::ids::{Incarnation, Split, Stage};
 use crate::protocol::snapshot::Snapshot;
@@ -84,6 +88,8 @@ impl World<'_> {
             Fault::Grow => self.grow(pick),
             Fault::Stranger => self.stranger(split, pick),
             Fault::TailLost => self.lose(pick),
+            Fault::Change => self.table_version += 1,
+            Fault::Refresh => self.refresh(instance),
             Fault::AckLost
             | Fault::SendLost
             | Fault::SendLate
@@ -107,6 +113,11 @@ impl World<'_> {
             return;
         }
         self.tally.crashes += 1;
+        if let Some(instance) = self.instances.get_mut(instance) {
+            // Tables are read in front of the first record.
+            instance.tables = Tables::default();
+            instance.table_version = Arc::new(AtomicU64::new(self.table_version));
+        }
         for worker in &dead {
             self.slots.remove(worker);
             self.early.remove(worker);
@@ -161,6 +172,13 @@ impl World<'_> {
             let queue = self.log.queue_mut(place);
             queue.min = queue.min.max(snapshot.offset);
         }
+    }
+
+    /// An instance has read its tables again.
+    fn refresh(&mut self, instance: usize) {
+        let Some(instance) = self.instances.get(instance) else { return };
+        instance.table_version.store(self.table_version, Ordering::Relaxed);
+        self.blueprint.fill(&instance.tables, self.table_version);
     }
 
     fn grow(&mut self, pick: usize) {

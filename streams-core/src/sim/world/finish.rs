@@ -130,7 +130,8 @@ impl World<'_> {
     /// The whole input through one machine, in the order of production: where it finds nothing late, the fleet
     /// finds nothing late either, and gives the same results.
     fn check_whole(&mut self) {
-        if self.grown || self.plan.shape.idle_after_ms.is_some() {
+        let looks_up = self.blueprint.stages.iter().any(|stage| stage.tables);
+        if self.grown || looks_up || self.plan.shape.idle_after_ms.is_some() {
             return;
         }
         let mut effects = Effects::default();
