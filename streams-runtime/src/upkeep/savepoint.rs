@@ -323,3 +323,29 @@ impl RowReader {
         damaged(&self.path, "it is cut short")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::give_name;
+
+    #[test]
+    fn what_has_a_name_keeps_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        fs::write(path("new"), "new").unwrap();
+        fs::write(path("old"), "old").unwrap();
+        fs::create_dir(path("new dir")).unwrap();
+        fs::create_dir(path("old dir")).unwrap();
+        fs::write(path("old dir/row"), "old").unwrap();
+        assert!(give_name(&path("new"), &path("old")).is_err());
+        assert!(give_name(&path("new dir"), &path("old dir")).is_err());
+        assert_eq!(fs::read(path("old")).unwrap(), b"old");
+        assert_eq!(fs::read(path("old dir/row")).unwrap(), b"old");
+        give_name(&path("new"), &path("other")).unwrap();
+        give_name(&path("new dir"), &path("other dir")).unwrap();
+        assert!(!path("new").exists() && path("other").exists());
+        assert!(!path("new dir").exists() && path("other dir").is_dir());
+    }
+}
