@@ -4,23 +4,25 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use xxhash_rust::xxh3::xxh3_64_with_seed;
-
 use super::log::Queue;
 use super::store::{Rows, results_hash};
 use crate::batch::{Batch, RawBatch};
 use crate::bug;
-use crate::codec;
 use crate::effects::Effects;
 use crate::lookup::Tables;
 use crate::machine::Machine;
 use crate::protocol::frame::{Frame, Item};
 use crate::protocol::ids::{Stage, Target, Topic};
 use crate::protocol::reader::{Accepted, Reader, ReaderState};
-use crate::protocol::snapshot::{Counters, Snapshot};
+use crate::protocol::snapshot::Counters;
 use crate::protocol::worker::{Committed, Culprit, Message, Reading, Role, rows_of};
 use crate::store::{Delta, Store};
 use crate::time::UNTIMED;
+
+mod state;
+
+pub(crate) use state::State;
+use state::{numbers_hash, reader_hash};
 
 /// The infinite sequence that a split sends to one queue, as far as it is known.
 #[derive(Debug)]
@@ -46,70 +48,6 @@ impl Out {
             *last = at_ms.max(*last);
         }
     }
-}
-
-/// The parts of a split's state, each as a number, so that a difference has a name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct State {
-    pub(crate) rows: u64,
-    pub(crate) reader: u64,
-    pub(crate) numbers: u64,
-    /// What its commits have written.
-    pub(crate) results: u64,
-    pub(crate) counters: Counters,
-}
-
-impl State {
-    /// The state that a snapshot and its rows hold.
-    pub(crate) fn of(snapshot: &Snapshot, rows: u64, results: u64) -> Self {
-        let numbers = snapshot.senders.iter().map(|(target, sender)| (*target, sender.next));
-        Self {
-            rows,
-            reader: reader_hash(&snapshot.reader),
-            numbers: numbers_hash(numbers),
-            results,
-            counters: snapshot.counters,
-        }
-    }
-
-    /// What differs, in words.
-    pub(crate) fn difference(&self, other: &Self) -> String {
-        let mut parts = Vec::new();
-        if self.rows != other.rows {
-            parts.push("rows of operators".to_owned());
-        }
-        if self.reader != other.reader {
-            parts.push("what was seen of each sender".to_owned());
-        }
-        if self.numbers != other.numbers {
-            parts.push("next numbers".to_owned());
-        }
-        if self.results != other.results {
-            parts.push("results in the commits".to_owned());
-        }
-        if self.counters != other.counters {
-            parts.push(format!("counters {:?} instead of {:?}", self.counters, other.counters));
-        }
-        parts.join(", ")
-    }
-}
-
-fn reader_hash(reader: &ReaderState) -> u64 {
-    let mut bytes = Vec::new();
-    match codec::to_vec(reader, &mut bytes) {
-        Ok(()) => xxh3_64_with_seed(&bytes, 2),
-        Err(_) => 0,
-    }
-}
-
-fn numbers_hash(numbers: impl Iterator<Item = (Target, u64)>) -> u64 {
-    numbers.fold(0, |sum, (target, next)| {
-        let topic = match target.topic {
-            Topic::Of(stage) => u64::from(stage.0),
-            Topic::Output(output) => 1 << 16 | u64::from(output),
-        };
-        super::random::mix(sum ^ next, topic << 16 | u64::from(target.queue))
-    })
 }
 
 /// Puts the rows of a version into tables.
