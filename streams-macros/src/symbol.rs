@@ -166,19 +166,31 @@ pub(crate) const PRELUDE_FUNCTIONS: &[&str] = &[
     "forever",
 ];
 
-/// Command-line flags of the runtime; a setting becomes a flag of its own beside them.
+/// Command-line flags of the runtime, of every command and every feature; a setting becomes a flag of its own beside
+/// them. A test of the runtime compares.
 pub(crate) const RUNTIME_FLAGS: &[&str] = &[
     "from",
     "to",
     "state",
+    "store",
+    "memory",
     "workers",
     "checkpoint_interval",
-    "on_bad",
     "dead_letter",
+    "on_bad",
+    "idle_after",
     "report",
-    "help",
+    "namesrv",
+    "group",
+    "local_only",
+    "remote",
+    "start",
+    "shuffle_queues",
     "format",
-    "store",
+    "input",
+    "yes",
+    "not_run_since",
+    "help",
     "version",
 ];
 

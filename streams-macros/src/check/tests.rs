@@ -47,6 +47,12 @@ fn settings_are_no_flags() {
             checkpoint_interval <- the setting `checkpoint_interval` is never used; use it in an operator or remove the parameter
         "#]],
     );
+    check(
+        "fn job(a: Stream<A>, start: i64) -> Stream<A> { a.filter(|f| f.at > start) }",
+        expect![[r#"
+            start <- the setting `start` collides with the flag `--start` of every job; choose another name
+        "#]],
+    );
 }
 
 #[test]

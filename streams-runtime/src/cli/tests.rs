@@ -263,3 +263,16 @@ fn help_names_everything() {
     let mut prose = text.lines().filter(|line| !line.contains("traffic run"));
     assert!(prose.all(|line| line.chars().count() <= 100), "{text}");
 }
+
+/// A setting that is called like a flag would be given with it, or not at all.
+#[test]
+fn the_compiler_refuses_settings_called_like_a_flag() {
+    let symbols = include_str!("../../../streams-macros/src/symbol.rs");
+    let (_, list) = symbols.split_once("RUNTIME_FLAGS: &[&str] = &[").unwrap();
+    let (list, _) = list.split_once(']').unwrap();
+    let refused: Vec<&str> = list.split(',').map(|word| word.trim().trim_matches('"')).collect();
+    let flags = args::RUN_FLAGS.into_iter().chain(args::UPKEEP_FLAGS).map(|(flag, _)| flag);
+    for flag in flags.chain(["format", "help", "version"]) {
+        assert!(refused.contains(&flag.replace('-', "_").as_str()), "`--{flag}` is missing");
+    }
+}
