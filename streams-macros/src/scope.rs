@@ -101,11 +101,17 @@ impl Walk<'_> {
     }
 
     fn raw_tokens(&mut self, tokens: TokenStream) {
+        // How many dots stand in front: one is that of a field, two are those of a range.
+        let mut dots = 0;
         for token in tokens {
+            let before = dots;
+            dots = 0;
             match token {
+                TokenTree::Ident(_) if before == 1 => {}
                 TokenTree::Ident(ident) => self.mention(&ident.to_string(), ident.span()),
                 TokenTree::Literal(literal) => self.format_string(&literal),
                 TokenTree::Group(group) => self.raw_tokens(group.stream()),
+                TokenTree::Punct(punct) if punct.as_char() == '.' => dots = before + 1,
                 TokenTree::Punct(_) => {}
             }
         }
@@ -180,7 +186,14 @@ impl<'ast> Visit<'ast> for Walk<'_> {
     }
 
     fn visit_expr_if(&mut self, branch: &'ast syn::ExprIf) {
-        self.scoped(|walk| visit::visit_expr_if(walk, branch));
+        self.scoped(|walk| {
+            walk.visit_expr(&branch.cond);
+            walk.visit_block(&branch.then_branch);
+        });
+        // What `if let` binds ends in front of the `else`.
+        if let Some((_, otherwise)) = &branch.else_branch {
+            self.visit_expr(otherwise);
+        }
     }
 
     fn visit_expr_while(&mut self, repeat: &'ast syn::ExprWhile) {
@@ -269,6 +282,8 @@ mod tests {
         check("|f| { let a = 1; a }", &[], &[]);
         check("|f| match f { Some(a) => a, None => b }", &["b"], &[]);
         check("|f| if let Some(a) = f { a } else { 0 }", &[], &[]);
+        check("|f| if let Some(a) = f { a } else { a }", &["a"], &[]);
+        check("|f| if let Some(a) = f { 0 } else { a += 1; b }", &["a", "b"], &["a"]);
         check("|f| { for a in f { g(a) } }", &[], &[]);
     }
 
@@ -286,6 +301,9 @@ mod tests {
         check("|f| format!(\"{{a}}{b:?}\")", &["b"], &[]);
         check("|f| format!(\"{a}\", a = f)", &["a"], &[]);
         check("|f| matches!(f, X if a)", &["a"], &[]);
+        check("|f| matches!(f.a, X if f.b.a > 0)", &[], &[]);
+        check("|f| vec![f.a; b]", &["b"], &[]);
+        check("|f| matches!(f, X if (0..a).contains(g) || h(..=b))", &["a", "b"], &[]);
     }
 
     #[test]

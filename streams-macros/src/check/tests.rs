@@ -56,6 +56,23 @@ fn settings_are_no_flags() {
 }
 
 #[test]
+fn a_setting_behind_a_binding_of_its_name_is_used() {
+    check(
+        "fn job(a: Stream<A>, limit: u64) -> Stream<A> { \
+         a.filter(|f| f.n > if let Some(limit) = f.limit { limit } else { limit }) }",
+        expect![[""]],
+    );
+}
+
+#[test]
+fn a_field_may_be_called_like_a_stream() {
+    check(
+        "fn job(bids: Stream<A>) -> Stream<A> { bids.filter(|f| matches!(f.bids, Some(n) if n > 3)) }",
+        expect![[""]],
+    );
+}
+
+#[test]
 fn ports_are_used() {
     check(
         "fn job(a: Stream<A>, extra: Stream<B>) -> Stream<A> { a }",
