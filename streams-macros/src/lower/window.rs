@@ -59,7 +59,8 @@ pub(super) fn is_const(expr: &Expr) -> bool {
         Expr::Lit(_) => true,
         Expr::Array(array) => array.elems.iter().all(is_const),
         Expr::Paren(paren) => is_const(&paren.expr),
-        Expr::Unary(unary) => is_const(&unary.expr),
+        // `*SIZE` of a `LazyLock` is none.
+        Expr::Unary(unary) => !matches!(unary.op, syn::UnOp::Deref(_)) && is_const(&unary.expr),
         Expr::Cast(cast) => is_const(&cast.expr),
         Expr::Binary(binary) => is_const(&binary.left) && is_const(&binary.right),
         Expr::Path(path) => {
@@ -75,4 +76,31 @@ pub(super) fn is_const(expr: &Expr) -> bool {
 
 fn is_screaming(name: &str) -> bool {
     name.chars().any(char::is_uppercase) && !name.chars().any(char::is_lowercase)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(source: &str, expected: bool) {
+        assert_eq!(is_const(&syn::parse_str(source).unwrap()), expected, "{source}");
+    }
+
+    #[test]
+    fn what_rustc_can_evaluate() {
+        check("secs(2 * 5)", true);
+        check("[0.5, -0.99]", true);
+        check("sizes::SIZE", true);
+        check("secs(self::N as u64)", true);
+        check("size", false);
+        check("size()", false);
+    }
+
+    /// `static SIZE: LazyLock<Duration>` is read when the job starts.
+    #[test]
+    fn a_dereference_is_not_constant() {
+        check("*SIZE", false);
+        check("secs(*N)", false);
+    }
 }
