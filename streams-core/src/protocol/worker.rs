@@ -142,6 +142,8 @@ pub struct Worker {
     senders: BTreeMap<Target, Sender>,
     /// Target queues whose end is being read, or has to be.
     tails: BTreeSet<Target>,
+    /// Whether the split stands on a savepoint, behind which the job may have run on.
+    is_restored: bool,
     counters: Counters,
     idle: bool,
     ended: bool,
@@ -225,6 +227,7 @@ impl Worker {
             reader,
             senders: BTreeMap::new(),
             tails: BTreeSet::new(),
+            is_restored: false,
             counters: Counters::default(),
             idle: false,
             ended: false,

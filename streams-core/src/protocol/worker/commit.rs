@@ -70,6 +70,10 @@ impl Worker {
         if self.commit.is_some() || self.rows_are_busy() {
             return;
         }
+        // Order: a commit of its own would hide that it stands on a savepoint.
+        if self.is_restored && !self.tails.is_empty() {
+            return;
+        }
         if planted(Bug::CommitBeforeAcks) {
             return self.begin_commit(false, actions);
         }

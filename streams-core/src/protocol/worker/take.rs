@@ -72,11 +72,11 @@ impl Worker {
             .collect();
         // What another owner or an earlier life may have put into an output queue must be known before more is
         // sent there (rule 20). A shuffle's reader drops what it has seen, and a clean owner left nothing.
-        let is_restored = snapshot.owner.is_none() && !snapshot.clean;
+        self.is_restored = snapshot.owner.is_none() && !snapshot.clean;
         let looks_at = |target: &Target| match target.topic {
             Topic::Output(_) => !nothing_left,
             // Where it was taken from a savepoint, it may have been put there by a later state.
-            Topic::Of(_) => is_restored && self.role.held,
+            Topic::Of(_) => self.is_restored && self.role.held,
         };
         self.tails = self.senders.keys().copied().filter(looks_at).collect();
     }
@@ -114,9 +114,8 @@ impl Worker {
     pub(super) fn tailed(&mut self, target: Target, last: u64, actions: &mut Vec<Action>) {
         self.tails.remove(&target);
         let Some(sender) = self.senders.get_mut(&target) else { return };
-        // Nothing of a held stage leaves in front of the commit that has it, and no commit lies behind the one that
-        // was read: unless that is from a savepoint.
-        if self.role.held && last > sender.last_number() {
+        // Nothing of a held stage leaves in front of the commit that has it.
+        if self.is_restored && self.role.held && last > sender.last_number() {
             let text = format!(
                 "queue {} of {} has numbers up to {last}, and this state knows of {}: the job ran on after the savepoint was written, and what it gives depends on more than its input, so it cannot be given again; import a savepoint of its last state",
                 target.queue,
