@@ -364,6 +364,11 @@ impl Fleet {
         if self.leaving { self.revoke(split) } else { Ok(()) }
     }
 
+    /// Whether it is a queue of an input, and not of a shuffle.
+    fn is_source(&self, split: Split) -> bool {
+        self.stages.get(usize::from(split.stage.0)).is_some_and(|stage| stage.upstream.is_empty())
+    }
+
     fn n_sources(&self) -> usize {
         self.stages.iter().filter(|stage| stage.upstream.is_empty()).count()
     }

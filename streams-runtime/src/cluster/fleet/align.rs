@@ -48,7 +48,7 @@ impl Pace {
     }
 
     /// Whether it is more than two pulls ahead of one of the others.
-    fn is_ahead_of(self, others: impl Iterator<Item = Self>) -> bool {
+    fn is_ahead_of(self, mut others: impl Iterator<Item = Self>) -> bool {
         let Self::Backlog { at_ms, stride_ms } = self else { return false };
         let most = at_ms.saturating_sub(stride_ms.saturating_mul(2));
         let is_behind = |other| match other {
@@ -56,7 +56,7 @@ impl Pace {
             Self::Free => false,
             Self::Backlog { at_ms, .. } => at_ms < most,
         };
-        others.into_iter().any(is_behind)
+        others.any(is_behind)
     }
 }
 
@@ -99,10 +99,6 @@ impl Fleet {
             **other != split && self.is_source(**other) && run.failures(Lane::Source) == 0
         });
         self.is_source(split) && run.pace.is_ahead_of(others.map(|(_, run)| run.pace))
-    }
-
-    fn is_source(&self, split: Split) -> bool {
-        self.stages.get(usize::from(split.stage.0)).is_some_and(|stage| stage.upstream.is_empty())
     }
 }
 

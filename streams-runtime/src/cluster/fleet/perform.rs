@@ -165,9 +165,8 @@ impl Fleet {
 
     fn source(&self, split: Split) -> Option<Source> {
         let (topic, queue) = self.row.source(split)?;
-        let is_shuffle = self.stages.get(usize::from(split.stage.0)).is_some_and(|s| !s.upstream.is_empty());
         let tags = self.wanted.get(usize::from(split.stage.0)).cloned().unwrap_or_default();
-        Some(Source { topic: topic.to_owned(), queue, is_shuffle, tags })
+        Some(Source { topic: topic.to_owned(), queue, is_shuffle: !self.is_source(split), tags })
     }
 
     /// It has been done.
