@@ -11,18 +11,20 @@ use crate::expand::Root;
 use crate::symbol;
 
 /// The job with and without what its first condition is about; `None` if it has none.
-pub(crate) fn split(item: &TokenStream, root: Root) -> Option<TokenStream> {
+pub(crate) fn split(args: &TokenStream, item: &TokenStream, root: Root) -> Option<TokenStream> {
     let mut with: ItemFn = syn::parse2(item.clone()).ok()?;
     let mut without = with.clone();
     let condition = take(&mut with, false)?;
     take(&mut without, true);
     let root = Ident::new(root.0, Span::call_site());
+    // What stands there is refused when rustc comes back.
+    let args = (!args.is_empty()).then(|| quote!((#args)));
     Some(quote! {
         #[cfg(#condition)]
-        #[::#root::prelude::stream_job]
+        #[::#root::prelude::stream_job #args]
         #with
         #[cfg(not(#condition))]
-        #[::#root::prelude::stream_job]
+        #[::#root::prelude::stream_job #args]
         #without
     })
 }
@@ -82,7 +84,7 @@ mod tests {
 
     #[track_caller]
     fn check(source: &str, with: &str, without: &str) {
-        let split = split(&source.parse().unwrap(), Root("streams_core")).unwrap();
+        let split = split(&TokenStream::new(), &source.parse().unwrap(), Root("streams_core")).unwrap();
         let file: syn::File = syn::parse2(split).unwrap();
         let printed: Vec<String> = file
             .items
@@ -118,8 +120,12 @@ mod tests {
     #[test]
     fn no_condition() {
         assert!(
-            split(&"fn job(a: Stream<A>) -> Stream<A> { a }".parse().unwrap(), Root("streams_core"))
-                .is_none()
+            split(
+                &TokenStream::new(),
+                &"fn job(a: Stream<A>) -> Stream<A> { a }".parse().unwrap(),
+                Root("streams_core")
+            )
+            .is_none()
         );
     }
 }

@@ -14,7 +14,7 @@ mod window;
 
 use std::collections::BTreeMap;
 
-use proc_macro2::Ident;
+use proc_macro2::{Ident, Span};
 use quote::ToTokens;
 use syn::ext::IdentExt;
 
@@ -174,8 +174,13 @@ impl<'a> Lower<'a> {
                 self.names.insert(name.to_string(), Name::Stream(node, Some(binding)));
                 self.bindings.push(Binding { name, node, is_used: false });
             }
+            chain::Value::Plain if self.refuse_streams(&bound.chain.whole) => {
+                self.is_partial = true;
+                for name in scope::bound(&bound.local.pat) {
+                    self.names.insert(name.to_string(), Name::Poison);
+                }
+            }
             chain::Value::Plain => {
-                self.refuse_streams(&bound.chain.whole);
                 self.values.push(bound.chain.whole.clone());
                 for name in scope::bound(&bound.local.pat) {
                     self.names.insert(name.to_string(), Name::Plain(name.clone()));
@@ -210,17 +215,36 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// A stream can only be read by an operator or returned.
-    fn refuse_streams(&self, expr: &syn::Expr) {
-        let found = scope::find(expr, &|name| matches!(self.names.get(name), Some(Name::Stream(..))));
-        for (name, span) in found.mentioned {
+    /// A stream can only be read by an operator or returned; whether there was one.
+    fn refuse_streams(&self, expr: &syn::Expr) -> bool {
+        if self.refuse_misplaced(expr) {
+            return true;
+        }
+        let found = self.streams_in(expr);
+        for (name, span) in &found {
             self.ctxt.error_at(
-                span,
+                *span,
                 format!(
                     "`{name}` is a stream and not a value; read it with an operator such as `{name}.map(..)`"
                 ),
             );
         }
+        !found.is_empty()
+    }
+
+    /// Refuses the first stream in something that is often tried with one: the others are the same mistake.
+    fn refuse_misplaced(&self, expr: &syn::Expr) -> bool {
+        let found = self.streams_in(expr);
+        let message = found.first().and_then(|(name, span)| Some((*span, misplaced(expr, name)?)));
+        let is_refused = message.is_some();
+        if let Some((span, message)) = message {
+            self.ctxt.error_at(span, message);
+        }
+        is_refused
+    }
+
+    fn streams_in(&self, expr: &syn::Expr) -> Vec<(String, Span)> {
+        scope::find(expr, &|name| matches!(self.names.get(name), Some(Name::Stream(..)))).mentioned
     }
 
     /// A reported stream is not reported again as unused.
@@ -228,6 +252,33 @@ impl<'a> Lower<'a> {
         if let Some(node) = self.nodes.get_mut(node) {
             node.is_poisoned = true;
         }
+    }
+}
+
+/// What to write where a stream stands in something that is often tried with one.
+fn misplaced(expr: &syn::Expr, stream: &str) -> Option<String> {
+    match expr {
+        syn::Expr::If(_) | syn::Expr::Match(_) => Some(format!(
+            "which streams a job has is fixed when it is compiled, so nothing chooses between them; choose per record: write `{stream}.filter(..)` or decide inside of `{stream}.map(..)`"
+        )),
+        syn::Expr::Tuple(_) | syn::Expr::Array(_) => Some(format!(
+            "`{stream}` is a stream, and each one has a name of its own; write one `let name = ..` for each"
+        )),
+        syn::Expr::Call(call) => {
+            let syn::Expr::Path(function) = &*call.func else { return None };
+            let function = &function.path.segments.last()?.ident;
+            // A type, such as `Some`, makes no part.
+            let is_function = function.to_string().starts_with(char::is_lowercase);
+            is_function.then(|| format!(
+                "a plain function takes no stream; put `#[stream_part]` on `{function}` and write `{stream}.through({function})`"
+            ))
+        }
+        syn::Expr::Reference(_) => {
+            Some(format!("a stream is read by its name; write `{stream}` without `&`"))
+        }
+        syn::Expr::Group(group) => misplaced(&group.expr, stream),
+        syn::Expr::Paren(paren) => misplaced(&paren.expr, stream),
+        _ => None,
     }
 }
 

@@ -175,6 +175,51 @@ const RENAMED: &[(&str, &str)] = &[
     ("ingestion_time", "store_time"),
 ];
 
+/// What to write for words of other toolkits, and of Rust, that are no operator here.
+#[rustfmt::skip]
+const ADVICE: &[(&str, &str)] = &[
+    ("clone", "a stream may be used several times as it is, so leave `.clone()` out"),
+    ("branch", "use the stream several times, each time with a `.filter(..)` of its own"),
+    ("split", "use the stream several times, each time with a `.filter(..)` of its own"),
+    ("partition", "use the stream several times, each time with a `.filter(..)` of its own"),
+    ("count", "write it into a row: `.aggregate(Total { host: key(), n: count() })`"),
+    ("sum", "write it into a row: `.aggregate(Total { host: key(), n: sum(|r| r.n) })`"),
+    ("avg", "write it into a row: `.aggregate(Total { host: key(), n: avg(|r| r.n) })`"),
+    ("min", "write it into a row: `.aggregate(Total { host: key(), n: min(|r| r.n) })`"),
+    ("max", "write it into a row: `.aggregate(Total { host: key(), n: max(|r| r.n) })`"),
+    ("tumbling", "write `.window(tumbling(secs(10)))`"),
+    ("hopping", "write `.window(hopping(secs(10), secs(2)))`"),
+    ("sliding", "write `.window(hopping(secs(10), secs(2)))`"),
+    ("session", "write `.window(session(mins(5)))`"),
+    ("windowed_by", "write `.window(tumbling(secs(10)))`"),
+    ("window_all", "give all records one key: `.key_by(|_| ()).window(tumbling(secs(10)))`"),
+    ("lateness", "it belongs to a window: `.window(tumbling(secs(10)).lateness(mins(1)))`"),
+    ("allowed_lateness", "it belongs to a window: `.window(tumbling(secs(10)).lateness(mins(1)))`"),
+    ("grace", "it belongs to a window: `.window(tumbling(secs(10)).lateness(mins(1)))`"),
+    ("early", "it belongs to a window: `.window(tumbling(mins(5)).early(secs(10)))`"),
+    ("trigger", "it belongs to a window: `.window(tumbling(mins(5)).early(secs(10)))`"),
+    ("suppress", "a window gives its rows once, when it closes, so leave it out"),
+    ("watermark", "it comes with the time: `.event_time(|r| r.at, out_of_order(secs(5)))`"),
+    ("assign_timestamps_and_watermarks", "write `.event_time(|r| r.at, out_of_order(secs(5)))`"),
+    ("side_output", "use the stream several times, and `totals.late()` for late records"),
+    ("to", "the job returns the stream, and `--to` says where it goes"),
+    ("to_sink", "the job returns the stream, and `--to` says where it goes"),
+    ("sink", "the job returns the stream, and `--to` says where it goes"),
+    ("sink_to", "the job returns the stream, and `--to` says where it goes"),
+    ("add_sink", "the job returns the stream, and `--to` says where it goes"),
+    ("print", "the job returns the stream, and `--to print:` shows it"),
+    ("collect", "the job returns the stream, and a list of values is `.aggregate(Row { all: collect(100, |r| r.n) })`"),
+    ("parallelism", "it is no part of the job: run it with `--workers N`, or several instances of it"),
+    ("set_parallelism", "it is no part of the job: run it with `--workers N`, or several instances of it"),
+    ("repartition", "`.key_by(..)` brings records with one key together"),
+    ("rebalance", "`.key_by(..)` brings records with one key together"),
+];
+
+/// What to write in place of a word that is no operator, where that is no other word.
+pub(crate) fn advice(word: &str) -> Option<&'static str> {
+    ADVICE.iter().find(|(theirs, _)| *theirs == word).map(|(_, advice)| *advice)
+}
+
 /// The row of a word.
 pub(crate) fn find(word: &str) -> Option<&'static Op> {
     OPS.iter().find(|op| op.name == word)
@@ -234,6 +279,8 @@ mod tests {
     #[test]
     fn hints_name_operators() {
         assert!(RENAMED.iter().all(|(theirs, ours)| find(theirs).is_none() && find(ours).is_some()));
+        let advised = |word: &str| find(word).is_none() && RENAMED.iter().all(|(theirs, _)| *theirs != word);
+        assert!(ADVICE.iter().all(|(word, _)| advised(word)));
         assert_eq!(meant("filtr"), Some("filter"));
         assert_eq!(meant("group_by"), Some("key_by"));
         assert_eq!(meant("process"), None);

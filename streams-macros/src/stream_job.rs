@@ -10,7 +10,7 @@ use crate::{analyze, check, conditions, expand, lower, parse, print};
 /// Compiles one job.
 pub(crate) fn expand(args: &TokenStream, item: TokenStream, root: &'static str) -> TokenStream {
     let root = Root(root);
-    if let Some(split) = conditions::split(&item, root) {
+    if let Some(split) = conditions::split(args, &item, root) {
         return split;
     }
     let ctxt = Ctxt::new();

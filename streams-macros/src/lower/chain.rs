@@ -335,6 +335,9 @@ impl Lower<'_> {
 const NO_LATECOMERS: &str = "only a windowed aggregate and a join of two streams have late records; write `let totals = ..aggregate(..);` and then `totals.late()`";
 
 fn unknown(word: &str) -> String {
+    if let Some(advice) = ops::advice(word) {
+        return format!("unknown operator `{word}`; {advice}");
+    }
     match ops::meant(word) {
         Some(meant) => format!("unknown operator `{word}`; did you mean `{meant}`?"),
         None => {

@@ -75,12 +75,12 @@ impl Lower<'_> {
                 match &chain.head {
                     _ if !has_input => {}
                     Head::Name(name) => self.not_a_stream(name),
+                    Head::Other if self.refuse_misplaced(&chain.whole) => {}
                     Head::Other => {
                         self.ctxt.error_on(
                             &chain.whole,
                             "the job must end with its output; write a stream or a tuple of streams",
                         );
-                        self.refuse_streams(&chain.whole);
                     }
                 }
                 None

@@ -299,16 +299,14 @@ fn names_that_are_no_streams() {
     check(
         &with_body("Some(flows)"),
         expect![[r#"
-        Some(flows) <- the job must end with its output; write a stream or a tuple of streams
-        flows <- `flows` is a stream and not a value; read it with an operator such as `flows.map(..)`
-    "#]],
+            Some(flows) <- the job must end with its output; write a stream or a tuple of streams
+        "#]],
     );
     check(
         &with_body("let x = wrap(flows); x"),
         expect![[r#"
-        flows <- `flows` is a stream and not a value; read it with an operator such as `flows.map(..)`
-        x <- `x` is not a stream; write a port or a `let` of this job
-    "#]],
+            flows <- a plain function takes no stream; put `#[stream_part]` on `wrap` and write `flows.through(wrap)`
+        "#]],
     );
     check(
         &with_body("flows.map(|f| lookup(flows))"),
@@ -376,4 +374,23 @@ fn outputs() {
         a <- the output `a` is returned twice; give it a second name with `let`
     "#]],
     );
+}
+
+#[test]
+fn streams_where_values_are_expected() {
+    for (body, expected) in [
+        ("let x = if on { flows } else { flows.map(f) }; x", "which streams a job has is fixed"),
+        ("match n { 0 => flows, _ => flows.map(f) }; flows", "a `match` at this level would run once"),
+        ("let (x, y) = (flows.map(f), flows); x", "write one `let name = ..` for each"),
+        ("[flows, flows.map(f)]", "write one `let name = ..` for each"),
+        ("let x = a::large(flows, 3); x", "put `#[stream_part]` on `large` and write `flows.through(large)`"),
+        ("large(flows)", "put `#[stream_part]` on `large` and write `flows.through(large)`"),
+        ("let x = &flows; x", "write `flows` without `&`"),
+        ("flows = flows.map(f); flows", "write `let flows = ..`"),
+        ("flows.clone()", "leave `.clone()` out"),
+    ] {
+        let (_, said) = lowered(&with_body(body));
+        assert_eq!(said.matches(" <- ").count(), 1, "{body}: {said}");
+        assert!(said.contains(expected), "{body}: {said}");
+    }
 }

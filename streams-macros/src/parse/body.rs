@@ -28,6 +28,7 @@ pub(super) fn statements(ctxt: &Ctxt, stmts: Vec<Stmt>) -> (Vec<ast::Stmt>, Opti
                     tail = outputs(ctxt, *value);
                 }
             }
+            Stmt::Expr(expr, _) if check_attributes(ctxt, &expr) => {}
             Stmt::Expr(expr, None) if i == last => tail = outputs(ctxt, expr),
             Stmt::Expr(expr, Some(semicolon)) if i == last && is_chain(&expr) => {
                 ctxt.error_on(semicolon, "the job ends without its output; remove this `;`");
@@ -170,9 +171,35 @@ fn statement(ctxt: &Ctxt, expr: Expr) -> Option<ast::Chain> {
             );
         }
         Expr::Macro(call) => ctxt.error_on(&call.mac.path, ONLY_PIPELINE_MACRO),
+        Expr::Assign(assign) => {
+            let name = crate::text::of_type(quote::ToTokens::to_token_stream(&assign.left));
+            ctxt.error_on(
+                assign.eq_token,
+                format!("a job assigns nothing; write `let {name} = ..`, the name may be one that there is"),
+            );
+        }
         _ => return Some(chain(ctxt, expr)),
     }
     None
+}
+
+/// An attribute of an expression would go unheard; whether there is one.
+fn check_attributes(ctxt: &Ctxt, expr: &Expr) -> bool {
+    let attrs = match expr {
+        Expr::MethodCall(call) => &call.attrs,
+        Expr::Path(path) => &path.attrs,
+        Expr::Tuple(tuple) => &tuple.attrs,
+        Expr::Block(block) => &block.attrs,
+        Expr::Call(call) => &call.attrs,
+        Expr::Paren(paren) => &paren.attrs,
+        _ => return false,
+    };
+    let Some(attr) = attrs.first() else { return false };
+    ctxt.error_on(
+        attr.path(),
+        "an attribute has no meaning on an output of a job; write it on a `let`, and return what that names",
+    );
+    true
 }
 
 fn is_chain(expr: &Expr) -> bool {

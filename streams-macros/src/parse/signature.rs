@@ -102,7 +102,7 @@ fn param(ctxt: &Ctxt, input: &FnArg) -> Option<ast::Param> {
     let name = param_name(ctxt, &input.pat)?;
     let is_port = is_stream(&input.ty);
     let default = arg_attribute(ctxt, &input.attrs, &name, is_port);
-    match &*input.ty {
+    match plain(&input.ty) {
         Type::Reference(reference) => ctxt.error_on(
             reference.and_token,
             format!(
@@ -214,7 +214,7 @@ pub(super) fn outputs(ctxt: &Ctxt, sig: &syn::Signature) -> ast::Outputs {
         );
         return ast::Outputs { types: Vec::new(), tokens: TokenStream::new() };
     };
-    let types: Vec<Type> = match &**ty {
+    let types: Vec<Type> = match plain(ty) {
         Type::Tuple(tuple) => tuple.elems.iter().cloned().collect(),
         ty => vec![ty.clone()],
     };
@@ -243,13 +243,22 @@ pub(super) fn code(function: &syn::ItemFn) -> TokenStream {
     quote!(#sig #block)
 }
 
+/// A type as it was written, also where a macro has passed it on.
+fn plain(ty: &Type) -> &Type {
+    match ty {
+        Type::Group(group) => plain(&group.elem),
+        Type::Paren(paren) => plain(&paren.elem),
+        ty => ty,
+    }
+}
+
 fn is_stream(ty: &Type) -> bool {
-    matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == symbol::STREAM))
+    matches!(plain(ty), Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == symbol::STREAM))
 }
 
 /// The record type of `Stream<T>`.
 pub(crate) fn record_type(ty: &Type) -> Option<&Type> {
-    let Type::Path(path) = ty else { return None };
+    let Type::Path(path) = plain(ty) else { return None };
     let PathArguments::AngleBracketed(args) = &path.path.segments.last()?.arguments else { return None };
     match args.args.first()? {
         GenericArgument::Type(ty) if args.args.len() == 1 => Some(ty),

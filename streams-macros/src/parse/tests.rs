@@ -385,3 +385,27 @@ fn statements_that_are_no_pipeline() {
     "#]],
     );
 }
+
+#[test]
+fn attributes_of_expressions() {
+    check(
+        &with_body("#[cfg(unix)] flows"),
+        expect![[r#"
+            cfg <- an attribute has no meaning on an output of a job; write it on a `let`, and return what that names
+        "#]],
+    );
+}
+
+#[test]
+fn types_that_a_macro_passed_on() {
+    let ty = |name: &str| {
+        let inner: proc_macro2::TokenStream = name.parse().unwrap();
+        let group = proc_macro2::Group::new(proc_macro2::Delimiter::None, inner);
+        proc_macro2::TokenTree::from(group)
+    };
+    let (input, output) = (ty("Stream<Flow>"), ty("Stream<Flow>"));
+    let ctxt = crate::ctxt::Ctxt::new();
+    let job = super::job(&ctxt, &quote::quote!(), quote::quote!(fn job(flows: #input) -> #output { flows }));
+    assert!(ctxt.check().is_ok());
+    assert!(job.unwrap().params[0].is_port);
+}

@@ -1,0 +1,12 @@
+use streams_core::prelude::*;
+
+#[record]
+struct Flow { host: String, out_flow: u64, load: f64, at: i64 }
+
+#[stream_job]
+fn job(flows: Stream<Flow>) -> Stream<Flow> {
+    #[cfg(unix)]
+    flows.map(|f| f)
+}
+
+fn main() {}

@@ -1,0 +1,13 @@
+// mistakes: 2
+use streams_core::prelude::*;
+
+#[record]
+struct Flow { host: String, out_flow: u64, load: f64, at: i64 }
+
+#[stream_job]
+fn job(flows: Stream<Flow>) -> Stream<Flow> {
+    let large = flows.clone().filter(|f| f.out_flow > 9);
+    large.print()
+}
+
+fn main() {}
