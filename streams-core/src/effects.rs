@@ -132,8 +132,8 @@ pub struct Reach {
     pub outputs: std::collections::BTreeSet<usize>,
     /// Whether what leaves there depends on what time it is.
     pub clock: bool,
-    /// Whether it depends on rows of tables beside the job.
-    pub tables: bool,
+    /// Addresses of tables beside the job on whose rows it depends.
+    pub tables: std::collections::BTreeSet<std::sync::Arc<str>>,
 }
 
 /// Everything that has gathered at the ends of a machine.

@@ -28,6 +28,7 @@
 //! What it is not: a test of brokers and databases. Their adapters have no decisions of their own, and tests of
 //! theirs.
 
+use std::collections::BTreeSet;
 use std::marker::PhantomData;
 use std::time::{Duration, Instant};
 
@@ -69,6 +70,7 @@ pub fn sim<J: Job>(_job: J) -> Sim<J> {
         limits: Limits { disorder_ms: 3_000, ..Limits::default() },
         generators: Vec::new(),
         tables: Vec::new(),
+        fixed: BTreeSet::new(),
         bug: None,
         _job: PhantomData,
     }
@@ -82,6 +84,8 @@ pub struct Sim<J> {
     limits: Limits,
     generators: Vec<Option<Generator>>,
     tables: Vec<(String, blueprint::RowsOf)>,
+    /// Addresses of those that never change.
+    fixed: BTreeSet<String>,
     bug: Option<Bug>,
     _job: PhantomData<fn() -> J>,
 }
@@ -214,6 +218,19 @@ impl<J: Job> Sim<J> {
         self
     }
 
+    /// The rows of a table that the job looks up and that never change, as JSON; so results need no commit before
+    /// they leave.
+    ///
+    /// # Panics
+    /// As [`Self::rows_of`].
+    #[must_use]
+    #[track_caller]
+    pub fn fixed_rows(mut self, table: &str, rows: Vec<String>) -> Self {
+        self = self.rows_of(table, move |_| rows.clone());
+        self.fixed.extend(self.settings.get(table).cloned());
+        self
+    }
+
     /// Plants a known bug, to see that it is found.
     #[must_use]
     pub fn plant(self, bug: Bug) -> Self {
@@ -342,7 +359,7 @@ impl<J: Job> Sim<J> {
     }
 
     fn blueprint(&self) -> Result<Blueprint, BuildError> {
-        Blueprint::of::<J>(&self.settings, self.tables.clone())
+        Blueprint::of::<J>(&self.settings, self.tables.clone(), self.fixed.clone())
     }
 
     fn plan(&self, seed: u64, blueprint: &Blueprint) -> RunPlan {

@@ -142,6 +142,16 @@ impl Topology {
         self.nodes.iter().any(|node| node.impure.is_some())
     }
 
+    /// Whether the results of a stage leave only with the commit that has them: they depend on more than its input,
+    /// which is the rows of a table (unless the run is told that they never change), what time it is, or an operator
+    /// that [may break replay](Self::may_break_replay). A run may hold a source besides, where inputs may be idle.
+    #[must_use]
+    pub fn is_held(&self, stage: usize) -> bool {
+        let asks = |node: &Node| matches!(node.kind, "lookup" | "left_lookup" | "processing_time");
+        let mut nodes = self.nodes.iter().zip(self.stages());
+        self.may_break_replay() || nodes.any(|(node, at)| at == stage && asks(node))
+    }
+
     /// The stage of each node: how many shuffles lie between it and a source.
     #[must_use]
     pub fn stages(&self) -> Vec<usize> {

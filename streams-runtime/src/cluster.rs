@@ -15,6 +15,7 @@ pub(crate) mod rows;
 mod tables;
 pub(crate) mod topics;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::PathBuf;
@@ -88,7 +89,7 @@ async fn start(
     let job = job.bound(&config.settings, 1, TextPorts::new(&shapes));
     let stages = stages::stages(|| job.sharded(&[]))?;
     // Reads them again as long as the job runs.
-    let _tables = crate::tables::Tables::open(&job, config)?;
+    let looked_up = crate::tables::Tables::open(&job, config)?;
     let has_shuffle = stages.iter().any(|stage| !stage.upstream.is_empty());
     if has_shuffle && !cluster.local_only && !cluster.has_remote() {
         return Err(Error::usage(
@@ -143,7 +144,9 @@ async fn start(
     let stop =
         StopFlag::listen().map_err(|error| Error::state(format!("cannot listen for signals: {error}")))?;
     let membership = Arc::new(membership);
-    let known = fleet::Known { stages, row, version };
+    let fingerprint = fingerprint(&job, config, looked_up.fixed())?;
+    let fixed = looked_up.fixed().keys().cloned().collect();
+    let known = fleet::Known { stages, row, version, fingerprint, fixed };
     let around = fleet::Around {
         remote,
         copy,
@@ -282,8 +285,9 @@ fn hash_file(path: PathBuf) -> std::io::Result<u64> {
     Ok(hash.digest())
 }
 
-/// Tells code with other results apart: the job's tokens, its settings, and the program itself (rule 19).
-fn fingerprint(job: &JobHandle, config: &RunConfig) -> Result<u64, Error> {
+/// Tells code with other results apart: the job's tokens, its settings, the program itself (rule 19), and the rows of
+/// tables that never change.
+fn fingerprint(job: &JobHandle, config: &RunConfig, fixed: &BTreeMap<String, u64>) -> Result<u64, Error> {
     let program = std::env::current_exe().and_then(hash_file);
     let program = program.map_err(|error| {
         Error::usage(format!("this program cannot be read, to tell it from other builds: {error}"))
@@ -293,7 +297,8 @@ fn fingerprint(job: &JobHandle, config: &RunConfig) -> Result<u64, Error> {
     let tokens = job.topology.fingerprint;
     // Where a source may be idle its numbers are those of its commits (rule 8).
     let idle = &config.idle_after;
-    Ok(xxh3_64(format!("{tokens} {program} {:?} {formats:?} {idle:?}", config.settings).as_bytes()))
+    let settings = &config.settings;
+    Ok(xxh3_64(format!("{tokens} {program} {settings:?} {formats:?} {idle:?} {fixed:?}").as_bytes()))
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod http;
 mod mysql;
 mod rows;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
@@ -35,16 +36,21 @@ const SHOWN: usize = 10;
 #[derive(Debug)]
 pub(crate) struct Tables {
     _running: Option<Sender<()>>,
+    /// Those whose rows never change: by address, a hash of their rows.
+    #[cfg_attr(not(feature = "rocketmq"), expect(dead_code, reason = "a fleet alone asks"))]
+    fixed: BTreeMap<String, u64>,
 }
 
 /// One table.
 struct Table {
     /// The flag that names it.
     flag: String,
+    /// The address as it was given.
+    text: String,
     address: Address,
     from: From,
     rows: Vec<Arc<dyn Rows>>,
-    /// Of what was read last, where that is one text.
+    /// Of what was read last, where that is one text or never changes.
     hash: Option<u64>,
     /// Whether it has had rows.
     is_filled: bool,
@@ -79,6 +85,13 @@ impl Tables {
         for table in &mut tables {
             match table.read() {
                 Ok(read) if config.on_bad == OnBad::Stop => bad.extend(read.bad),
+                // Of two rows with one key the first counts, which may be another one the next time.
+                Ok(read) if table.address.fixed && read.n_bad > 0 => problems.push(format!(
+                    "--{}: a table that is `fixed` has no bad rows; correct {} or leave `fixed` out: {}",
+                    table.flag,
+                    table.address.shown(),
+                    read.bad_rows()
+                )),
                 Ok(read) => {
                     table.told = read.bad_rows();
                     read.tell(table);
@@ -96,13 +109,21 @@ impl Tables {
         if !problems.is_empty() {
             return Err(ErrorKind::Usage(problems).into());
         }
+        let fixed = tables.iter().filter(|table| table.address.fixed);
+        let fixed = fixed.filter_map(|table| Some((table.text.clone(), table.hash?))).collect();
         tables.retain(|table| table.due.is_some());
         if tables.is_empty() {
-            return Ok(Self { _running: None });
+            return Ok(Self { _running: None, fixed });
         }
         let (running, stop) = channel();
         std::thread::spawn(move || read_again(&mut tables, &stop));
-        Ok(Self { _running: Some(running) })
+        Ok(Self { _running: Some(running), fixed })
+    }
+
+    /// Tables whose rows never change, with what tells their rows from others.
+    #[cfg(feature = "rocketmq")]
+    pub(crate) fn fixed(&self) -> &BTreeMap<String, u64> {
+        &self.fixed
     }
 }
 
@@ -122,6 +143,7 @@ fn find(job: &JobHandle, config: &RunConfig) -> Result<Vec<Table>, Error> {
         let from = connect(&address, &rows).map_err(wrong)?;
         tables.push(Table {
             flag,
+            text: text.to_owned(),
             address,
             from,
             rows,
@@ -284,10 +306,13 @@ impl Table {
             }
             #[cfg(feature = "mysql")]
             From::Mysql(mysql) => {
+                // A server gives rows in an order of its own.
+                let mut sum = 0_u64;
                 for (number, row) in (1..).zip(mysql.all()?) {
+                    sum = sum.wrapping_add(xxhash_rust::xxh3::xxh3_64(format!("{row:?}").as_bytes()));
                     take(&format!("row {}", grouped(number)), row);
                 }
-                None
+                self.address.fixed.then_some(sum)
             }
             #[cfg(any(feature = "http", feature = "mysql"))]
             From::Nowhere => {

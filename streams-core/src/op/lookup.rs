@@ -111,7 +111,9 @@ where
                 self.look_again();
             }
             System::Refresh => self.look_again(),
-            System::Reach(reach) => reach.tables = true,
+            System::Reach(reach) => {
+                reach.tables.insert(Arc::clone(&self.address));
+            }
             _ => {}
         }
         next.system(message, cx);

@@ -1,6 +1,7 @@
 //! The stages of a job as it runs on several instances: what each reads and what it sends to.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::ids::{Stage, Topic};
 use crate::machine::Machine;
@@ -14,8 +15,8 @@ pub struct StagePlan {
     pub topics: Vec<Topic>,
     /// Whether what it sends depends on what time it is, so that it is held (rule 8).
     pub clock: bool,
-    /// Whether it depends on rows of tables beside the job, so that it is held too.
-    pub tables: bool,
+    /// Addresses of tables beside the job on whose rows it depends, so that it is held too unless they never change.
+    pub tables: BTreeSet<Arc<str>>,
 }
 
 /// The stages of a job, by number. `machine` makes machines of the job in the sharded layout.
@@ -44,7 +45,7 @@ pub fn stages<E>(mut machine: impl FnMut() -> Result<Box<dyn Machine>, E>) -> Re
             upstream: (0..n_entries).filter(sends_here).map(number).collect(),
             topics: exchanges.chain(outputs).collect(),
             clock: reach.clock,
-            tables: reach.tables,
+            tables: reach.tables.clone(),
         }
     };
     Ok(reaches.iter().enumerate().map(plan).collect())

@@ -38,13 +38,19 @@ pub(crate) struct Blueprint {
     pub(crate) forgets: bool,
     /// By address: the rows of tables that are looked up.
     pub(crate) tables: Vec<(String, RowsOf)>,
+    /// Addresses of tables whose rows never change.
+    fixed: BTreeSet<String>,
 }
 
 /// Makes the rows of a version of a table, as JSON.
 pub(crate) type RowsOf = Arc<dyn Fn(u64) -> Vec<String> + Send + Sync>;
 
 impl Blueprint {
-    pub(crate) fn of<J: Job>(settings: &Settings, tables: Vec<(String, RowsOf)>) -> Result<Self, BuildError> {
+    pub(crate) fn of<J: Job>(
+        settings: &Settings,
+        tables: Vec<(String, RowsOf)>,
+        fixed: BTreeSet<String>,
+    ) -> Result<Self, BuildError> {
         let mut blueprint = Self {
             fused: build::<J, Fused>,
             sharded: build::<J, Sharded>,
@@ -53,6 +59,7 @@ impl Blueprint {
             n_sources: J::TOPOLOGY.sources().count(),
             stages: Vec::new(),
             tables,
+            fixed,
             forgets: J::TOPOLOGY.nodes.iter().any(forgets),
             order_free: !J::TOPOLOGY.nodes.iter().any(is_of_order),
         };
@@ -65,6 +72,7 @@ impl Blueprint {
             let sharded = Sharded { n_queues: Vec::new() };
             (blueprint.sharded)(sharded, Json::default(), settings.clone())
         })?;
+        blueprint.order_free &= !blueprint.stages.iter().any(|stage| blueprint.looks_up(stage));
         Ok(blueprint)
     }
 
@@ -81,6 +89,16 @@ impl Blueprint {
             }
             filling.finish();
         }
+    }
+
+    /// Whether the results of a stage depend on rows that change.
+    pub(crate) fn looks_up(&self, stage: &StagePlan) -> bool {
+        stage.tables.iter().any(|address| !self.fixed.contains(&**address))
+    }
+
+    /// Whether there are tables that change.
+    pub(crate) fn has_changing_tables(&self) -> bool {
+        self.tables.iter().any(|(address, _)| !self.fixed.contains(address))
     }
 
     /// How many shuffles there are.
@@ -123,10 +141,7 @@ fn forgets(node: &Node) -> bool {
 
 /// Whether the operator gives a result with each record, of what came before it; or a time that depends on when.
 fn is_of_order(node: &Node) -> bool {
-    matches!(
-        node.kind,
-        "running" | "join_table" | "left_join_table" | "processing_time" | "lookup" | "left_lookup"
-    )
+    matches!(node.kind, "running" | "join_table" | "left_join_table" | "processing_time")
 }
 
 fn build<J: Job, L: Layout>(layout: L, ports: Json, settings: Settings) -> Built {

@@ -167,7 +167,7 @@ impl RunPlan {
         };
         let inputs = inputs(&mut random, blueprint, limits, generators, n_records)?;
         let mut faults = if limits.no_faults { Vec::new() } else { faults(&mut random, n_records) };
-        if !blueprint.tables.is_empty() {
+        if blueprint.has_changing_tables() {
             faults.extend(changes(&mut random, n_records));
             faults.sort_by_key(|planned| planned.step);
         }

@@ -97,6 +97,11 @@ impl Reference {
         let tables = Tables::default();
         let mut machine = remake();
         machine.tables(&tables);
+        if !role.tables {
+            // Those that there are never change, so no owner says which rows it has.
+            fill(&tables, 0);
+            machine.tables(&tables);
+        }
         let topics = role.targets.iter();
         let targets = topics.flat_map(|&(topic, n)| (0..n).map(move |queue| Target { topic, queue }));
         let out = targets.map(|target| (target, Out::new())).collect();

@@ -324,7 +324,7 @@ impl<'a> World<'a> {
             fingerprint: 1,
             idle_after_ms: stage.upstream.is_empty().then_some(self.plan.shape.idle_after_ms).flatten(),
             clock: stage.clock,
-            tables: stage.tables,
+            tables: self.blueprint.looks_up(stage),
             settle_ms: 2_000,
             rows_in: if self.plan.shape.copied { RowsIn::RemoteAndCopy } else { RowsIn::Remote },
             most_waiting: self.plan.shape.most_waiting,

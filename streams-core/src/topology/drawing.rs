@@ -109,7 +109,7 @@ pub(super) fn title(topology: &Topology, stage: usize) -> String {
         0 => "reads the inputs".to_owned(),
         _ => "records arrive by key".to_owned(),
     };
-    if topology.may_break_replay() {
+    if topology.is_held(stage) {
         title.push_str(", results leave with the commit");
     }
     title

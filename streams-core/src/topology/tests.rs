@@ -92,3 +92,16 @@ fn what_may_break_replay_is_seen_in_every_form() {
     assert!(job.may_break_replay() && !JOB.may_break_replay());
     assert!(job.render(Rendering::Text).contains("results leave with the commit"));
 }
+
+#[test]
+fn a_stage_that_looks_rows_up_is_held() {
+    const NODES: &[Node] = &[
+        Node::new("source", "a", &[], "A", 1),
+        Node::new("key_by", "", &[0], "|a| a.n", 2),
+        Node::new("lookup", "", &[1], "rows", 3),
+        Node::new("sink", "b", &[2], "B", 4),
+    ];
+    let job = Topology { nodes: NODES, ..JOB };
+    assert_eq!((job.is_held(0), job.is_held(1)), (false, true), "{:?}", job.stages());
+    assert_eq!(job.render(Rendering::Text).matches("results leave with the commit").count(), 1);
+}

@@ -13,6 +13,15 @@ fn of_records() {
 }
 
 #[test]
+fn that_never_change() {
+    show("looked_up, fixed", &sim(looked_up).fixed_rows("limits", limits(3)).seeds(seeds()).run());
+    show(
+        "results_looked_up, fixed",
+        &sim(results_looked_up).fixed_rows("limits", limits(3)).seeds(seeds()).run(),
+    );
+}
+
+#[test]
 fn of_results() {
     show("results_looked_up", &sim(results_looked_up).rows_of("limits", limits).seeds(seeds()).run());
 }

@@ -18,7 +18,6 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::AbortHandle;
 
 use super::copy::{Copied, LocalCopy};
-use super::fingerprint;
 use super::io::{Polled, Settler};
 use super::remote::{Failure, Remote};
 use super::tables::Tables;
@@ -144,6 +143,10 @@ pub(super) struct Known {
     pub(super) stages: Vec<StagePlan>,
     pub(super) row: JobRow,
     pub(super) version: u64,
+    /// Tells code with other results apart.
+    pub(super) fingerprint: u64,
+    /// Addresses of tables whose rows never change.
+    pub(super) fixed: BTreeSet<String>,
 }
 
 /// What the instance works with.
@@ -180,6 +183,8 @@ pub(super) struct Fleet {
     /// By input port: after how much silence a queue holds event time back no longer.
     idle_after: Vec<Option<Duration>>,
     fingerprint: u64,
+    /// Addresses of tables whose rows never change.
+    fixed: BTreeSet<String>,
     /// By output port; only those that are printed.
     printers: Vec<Option<Writer>>,
     /// By output port.
@@ -221,10 +226,11 @@ impl Fleet {
             });
         }
         let (teller, notes) = unbounded_channel();
-        let Known { stages, row, version } = known;
+        let Known { stages, row, version, fingerprint, fixed } = known;
         let Around { remote, copy, tables, broker, membership, client } = around;
         Ok(Self {
-            fingerprint: fingerprint(&job, config)?,
+            fingerprint,
+            fixed,
             letters: Letters::open(config.on_bad, config.dead_letter.as_deref())?,
             panics: panics::Panics::default(),
             checkpoint_interval: config.checkpoint_interval,
@@ -407,7 +413,7 @@ impl Fleet {
             siblings: queues.map(Queues::numbers).unwrap_or_default(),
             fingerprint: self.fingerprint,
             clock: plan.is_some_and(|plan| plan.clock),
-            tables: plan.is_some_and(|plan| plan.tables),
+            tables: plan.is_some_and(|plan| plan.tables.iter().any(|table| !self.fixed.contains(&**table))),
             idle_after_ms: self.idle_after.get(stage).copied().flatten().map(whole_ms),
             settle_ms: SETTLE_MS,
             rows_in: self.remote.rows_in(),

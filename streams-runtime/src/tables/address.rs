@@ -1,6 +1,8 @@
 //! The addresses of tables: `file:PATH?format=json|csv&refresh=30s`, `http://HOST/PATH#format=json|csv&refresh=30s`,
 //! `http://HOST/PATH/{key}#keep=10000&refresh=1m`, `mysql://USER@HOST/DATABASE?table=NAME&by=COLUMN&keep=10000`.
 //!
+//! `fixed` among the options says that the rows never change.
+//!
 //! What is ours stands behind `#` in an address of HTTP, where a browser keeps it too: a `?` belongs to the server.
 
 use std::path::PathBuf;
@@ -35,6 +37,8 @@ pub(crate) struct Address {
     pub(crate) refresh: Option<Duration>,
     /// How many fetched rows are kept.
     pub(crate) keep: usize,
+    /// Whether it was promised that its rows never change.
+    pub(crate) fixed: bool,
 }
 
 #[derive(Default)]
@@ -42,6 +46,7 @@ struct Options {
     format: Option<Format>,
     refresh: Option<Duration>,
     keep: Option<usize>,
+    fixed: bool,
     /// What is not ours.
     rest: Vec<String>,
 }
@@ -97,15 +102,27 @@ impl Address {
     }
 
     fn of(place: Place, options: &Options, by_name: Option<Format>) -> Result<Self, String> {
-        let Options { format, refresh, keep, .. } = *options;
+        let Options { format, refresh, keep, fixed, .. } = *options;
         let format = format.or(by_name).unwrap_or(Format::Json);
         if format == Format::Lines {
             return Err("`format=lines`: a row has columns; write `format=json` or `format=csv`".to_owned());
         }
-        let address = Self { place, format, refresh, keep: keep.unwrap_or(KEEP) };
+        let address = Self { place, format, refresh, keep: keep.unwrap_or(KEEP), fixed };
         if keep.is_some() && !address.fetches_each() {
             return Err(
                 "`keep` is for rows that are fetched one by one: write `{key}` into the address of HTTP or `by=COLUMN` into that of MySQL, or leave it out"
+                    .to_owned(),
+            );
+        }
+        if fixed && refresh.is_some() {
+            return Err(
+                "`fixed` says that its rows never change, and `refresh` that they do; leave one of them out"
+                    .to_owned(),
+            );
+        }
+        if fixed && address.fetches_each() {
+            return Err(
+                "`fixed` is for tables that are read as a whole, since whoever goes on with the job checks that the rows are the same; leave it out, or `{key}` or `by=`"
                     .to_owned(),
             );
         }
@@ -138,6 +155,7 @@ impl Options {
         let mut options = Self::default();
         for option in text.split('&').filter(|option| !option.is_empty()) {
             match option.split_once('=') {
+                None if option == "fixed" => options.fixed = true,
                 Some(("format", value)) => {
                     let format = Format::named(value);
                     options.format = Some(
@@ -170,9 +188,10 @@ impl Options {
             None => Ok(self),
             Some(option) => {
                 let name = option.split_once('=').map_or(option.as_str(), |(name, _)| name);
-                let hint = nearest(name, ["format", "refresh", "keep"])
+                let hint = nearest(name, ["format", "refresh", "keep", "fixed"])
                     .map(|name| format!("did you mean `{name}`?"));
-                let hint = hint.unwrap_or_else(|| "there are `format`, `refresh` and `keep`".to_owned());
+                let hint =
+                    hint.unwrap_or_else(|| "there are `format`, `refresh`, `keep` and `fixed`".to_owned());
                 Err(format!("unknown option `{name}` of a table; {hint}"))
             }
         }
@@ -212,6 +231,11 @@ mod tests {
             ("file:x?refersh=3s", "unknown option `refersh` of a table; did you mean `refresh`?"),
             ("file:x?refresh=0s", "`refresh`: it would never end; write for example `refresh=30s`"),
             (
+                "file:x?fixed&refresh=3s",
+                "`fixed` says that its rows never change, and `refresh` that they do; leave one of them out",
+            ),
+            ("file:x?fxed", "unknown option `fxed` of a table; did you mean `fixed`?"),
+            (
                 "file:x?keep=9",
                 "`keep` is for rows that are fetched one by one: write `{key}` into the address of HTTP or `by=COLUMN` into that of MySQL, or leave it out",
             ),
@@ -228,6 +252,9 @@ mod tests {
         assert_eq!(address.place, Place::Http("http://h:8/rows.csv?all=1".to_owned()));
         let address = Address::parse("http://h/rows/{key}#keep=7").unwrap();
         assert_eq!((address.keep, address.fetches_each()), (7, true));
+        assert!(Address::parse("http://h/rows#fixed").unwrap().fixed);
+        let why = problem("http://h/rows/{key}#fixed");
+        assert!(why.starts_with("`fixed` is for tables that are read as a whole"), "{why}");
     }
 
     #[test]

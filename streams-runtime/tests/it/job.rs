@@ -103,6 +103,17 @@ struct Owned {
     rack: u16,
 }
 
+/// Flows of known hosts.
+#[stream_job]
+fn racks(flows: Stream<Flow>, hosts: Table<Host>) -> Stream<Owned> {
+    flows.lookup(
+        hosts,
+        |f| f.host.clone(),
+        |h| h.host.clone(),
+        |f, h| Owned { host: f.host.clone(), owner: h.owner.clone(), rack: h.rack.unwrap_or(0) },
+    )
+}
+
 /// Flows of known hosts, and of all.
 #[stream_job]
 fn owners(flows: Stream<Flow>, hosts: Table<Host>) -> (Stream<Owned>, Stream<Owned>) {
@@ -254,6 +265,7 @@ fn main() -> ExitCode {
         Ok("twice") => streams_runtime::main(twice),
         Ok("kept") => streams_runtime::main(kept),
         Ok("sessions") => streams_runtime::main(sessions),
+        Ok("racks") => streams_runtime::main(racks),
         Ok("owners") => streams_runtime::main(owners),
         Ok("arrivals") => streams_runtime::main(arrivals),
         Ok("joined") => streams_runtime::main(joined),

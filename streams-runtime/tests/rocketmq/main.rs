@@ -23,6 +23,7 @@ mod secured;
 mod sending;
 #[cfg(feature = "mysql")]
 mod shared;
+mod tables;
 mod topics;
 
 use std::hash::{BuildHasher as _, RandomState};

@@ -7,6 +7,7 @@ use super::{Slot, Snapshot, SplitRow, World};
 use crate::batch::{Batch, RawBatch};
 use crate::bug;
 use crate::effects::Effects;
+use crate::lookup::Tables;
 use crate::protocol::frame::{self, Item};
 use crate::protocol::ids::Topic;
 
@@ -130,7 +131,7 @@ impl World<'_> {
     /// The whole input through one machine, in the order of production: where it finds nothing late, the fleet
     /// finds nothing late either, and gives the same results.
     fn check_whole(&mut self) {
-        let looks_up = self.blueprint.stages.iter().any(|stage| stage.tables);
+        let looks_up = self.blueprint.stages.iter().any(|stage| self.blueprint.looks_up(stage));
         if self.grown || looks_up || self.plan.shape.idle_after_ms.is_some() {
             return;
         }
@@ -138,6 +139,10 @@ impl World<'_> {
         let whole = catch_unwind(AssertUnwindSafe(|| {
             bug::without(|| {
                 let mut machine = self.blueprint.whole();
+                let tables = Tables::default();
+                machine.tables(&tables);
+                self.blueprint.fill(&tables, 0);
+                machine.tables(&tables);
                 for &(split, offset, input) in &self.produced {
                     let Some(input) = self.plan.inputs.get(input) else { continue };
                     if self.start_of(split).is_none_or(|start| offset < start) {

@@ -36,6 +36,8 @@ impl World<'_> {
             machine.tables(&instance.tables);
             table_version = Arc::clone(&instance.table_version);
             self.blueprint.fill(&instance.tables, table_version.load(Ordering::Relaxed));
+            // Rows are there before the first record, also where nobody says that there may be new ones.
+            machine.tables(&instance.tables);
         }
         let mut actions = std::mem::take(&mut self.actions);
         let mut own = Worker::new(role, machine, &mut actions);

@@ -37,12 +37,12 @@ impl Fleet {
             }
             Stop::Unclean if is_shared && self.group.has_others() => {
                 note(&format!(
-                    "{place}: other code ran here and has not been ended; waiting for an instance of it"
+                    "{place}: another program, other settings or other rows of a fixed table ran here and have not been ended; waiting for an instance of that"
                 ));
                 return Ok(());
             }
             Stop::Unclean => format!(
-                "{place}: other code ran here and was not ended by a signal, so that what it had begun is not complete; start the program that ran before once more and end it with SIGTERM, then start this one"
+                "{place}: another program, other settings or other rows of a fixed table ran here and were not ended by a signal, so that what had begun is not complete; start the program that ran before, as it ran, once more and end it with SIGTERM, then start this one"
             ),
             Stop::Fenced | Stop::Away(_) => format!("{place}: another process uses the same state"),
             Stop::Gap(gap) => format!("{place}: {gap}"),
