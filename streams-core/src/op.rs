@@ -13,6 +13,7 @@ mod keyed_rows;
 pub mod late;
 pub mod lookup;
 pub mod map;
+mod order;
 pub mod processing_time;
 pub mod running;
 pub mod session_aggregate;

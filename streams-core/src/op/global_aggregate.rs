@@ -12,6 +12,7 @@ use crate::aggregate::Aggregates;
 use crate::context::Context;
 use crate::effects::Origin;
 use crate::key::Key;
+use crate::op::order;
 use crate::op::window_aggregate::tags::clamp;
 use crate::push::{Operator, Push, System};
 use crate::record::Rec;
@@ -256,8 +257,9 @@ impl<K: Key, T, A: Aggregates<T>, F> GlobalAggregate<K, T, A, F> {
             row.changed = true;
             found.push((key.clone(), state));
         }
-        found.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        found
+        let mut in_order = Vec::with_capacity(found.len());
+        order::by_key(found, |row| in_order.push(row));
+        in_order
     }
 
     /// The input has ended.
@@ -269,15 +271,14 @@ impl<K: Key, T, A: Aggregates<T>, F> GlobalAggregate<K, T, A, F> {
     {
         self.read_all(cx.base());
         let origin = std::mem::replace(&mut cx.base().origin, Origin::None);
-        let mut rows: Vec<_> = self.rows.drain().collect();
-        rows.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        for (key, row) in rows {
+        let rows: Vec<_> = self.rows.drain().collect();
+        order::by_key(rows, |(key, row)| {
             self.dropped.extend(row.saved.map(|saved| (key.clone(), saved)));
             if self.has_result(&row.kept) {
                 let at_ms = row.kept.last_ms.max(self.watermark_ms);
                 self.give(key, at_ms, Fired::Final, row.kept.state, next, cx);
             }
-        }
+        });
         self.timers.clear();
         self.fresh = false;
         self.next_ms = self.next(self.now());

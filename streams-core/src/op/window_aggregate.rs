@@ -20,6 +20,7 @@ use crate::error::CodecError;
 use crate::inspect::Find;
 use crate::key::Key;
 use crate::op::late::{LateOperator, Nowhere};
+use crate::op::order;
 use crate::push::{Operator, Push, System};
 use crate::record::Rec;
 use crate::state::{OperatorId, Page, Saver};
@@ -94,8 +95,10 @@ impl<K: Key, S> Pane<K, S> {
     /// Puts the rows in order.
     fn order(&mut self) {
         if !self.rows.is_empty() {
-            self.in_order.extend(self.rows.drain());
-            self.in_order.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+            let mut rows = std::mem::take(&mut self.in_order);
+            rows.extend(self.rows.drain());
+            self.in_order.reserve(rows.len());
+            order::by_key(rows, |row| self.in_order.push(row));
         }
     }
 
@@ -271,27 +274,39 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
         }
         if planted(Bug::HashOrder) {
             // As the table gives them.
+            rows.into_iter().for_each(|row| self.give(row, clamp(end - 1), window, next, cx));
         } else if panes == 1 {
-            rows.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+            order::by_key(rows, |row| self.give(row, clamp(end - 1), window, next, cx));
         } else {
             // Stable, so that the parts of one key stay in the order of their panes; and fast, since the panes are
             // in order already, but for one that is new.
             rows.sort_by(|(a, _), (b, _)| a.cmp(b));
-        }
-        let mut rows = rows.into_iter().peekable();
-        while let Some((key, mut state)) = rows.next() {
-            while let Some((_, part)) = rows.next_if(|(other, _)| *other == key) {
-                self.aggregates.merge(&mut state, part);
+            let mut rows = rows.into_iter().peekable();
+            while let Some((key, mut state)) = rows.next() {
+                while let Some((_, part)) = rows.next_if(|(other, _)| *other == key) {
+                    self.aggregates.merge(&mut state, part);
+                }
+                self.give((key, state), clamp(end - 1), window, next, cx);
             }
-            match self.aggregates.finish(state) {
-                Ok(values) => {
-                    let val = (self.finish)(&key, window, values);
-                    next.push(Rec { ts: clamp(end - 1), key, val }, cx);
-                }
-                Err(error) => {
-                    let error = format!("in the window [{}, {}): {error}", window.start, window.end);
-                    cx.base().reject_result(self.id.name(), error, serde_json::to_string(&key).ok());
-                }
+        }
+    }
+
+    /// Gives out the result of a key, with its time.
+    #[inline]
+    fn give<R, C, N>(&self, (key, state): (K, A::State), ts: i64, window: Window, next: &mut N, cx: &mut C)
+    where
+        F: Fn(&K, Window, A::Out) -> R,
+        C: Context,
+        N: Push<Rec<K, R>, C>,
+    {
+        match self.aggregates.finish(state) {
+            Ok(values) => {
+                let val = (self.finish)(&key, window, values);
+                next.push(Rec { ts, key, val }, cx);
+            }
+            Err(error) => {
+                let error = format!("in the window [{}, {}): {error}", window.start, window.end);
+                cx.base().reject_result(self.id.name(), error, serde_json::to_string(&key).ok());
             }
         }
     }
