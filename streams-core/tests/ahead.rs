@@ -1,5 +1,5 @@
 //! Rows that records need while a split is loaded are asked for together, and change nothing but the number of
-//! questions.
+//! questions; rows that nothing needs stay where they are.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -62,6 +62,16 @@ fn table(events: Stream<Event>) -> Stream<(u32, u64)> {
     records.join_table(changes, forever(), |e, n| (e.key, e.n + n))
 }
 
+totals!(sessions, session(hours(10)));
+totals!(without_end, global(ttl(hours(10))));
+
+#[stream_job]
+fn pairs(events: Stream<Event>) -> Stream<(u32, u64)> {
+    let timed = events.event_time(|e| e.at, out_of_order(secs(1)));
+    let large = timed.filter(|e| e.n > 1_000_000).key_by(|e| e.key);
+    timed.key_by(|e| e.key).left_join(large, within(hours(5), hours(5)), |e, _| (e.key, e.n))
+}
+
 struct Text;
 
 #[derive(Default)]
@@ -100,11 +110,12 @@ impl<T: Output> Sink<T> for Lines {
     }
 }
 
-/// How often rows were asked for: one by one, and many at once.
+/// How often rows were asked for: one by one, and many at once; and how many were found in ranges.
 #[derive(Default)]
 struct Questions {
     single: AtomicUsize,
     together: AtomicUsize,
+    in_ranges: AtomicUsize,
 }
 
 struct Counted(MemoryStore, Arc<Questions>);
@@ -121,7 +132,10 @@ impl Backing for Counted {
     }
 
     fn range(&self, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<(), StateError> {
-        Backing::range(&self.0, from, to, visit)
+        Backing::range(&self.0, from, to, &mut |key, value| {
+            self.1.in_ranges.fetch_add(1, Ordering::Relaxed);
+            visit(key, value)
+        })
     }
 }
 
@@ -176,8 +190,8 @@ fn run<J: Job>(records: &[Vec<u8>], store: &MemoryStore, looks_ahead: bool) -> (
     (text, questions.single.load(Ordering::Relaxed), questions.together.load(Ordering::Relaxed))
 }
 
-#[track_caller]
-fn check<J: Job>(_job: J) {
+/// The rows of a stage that has had some records.
+fn earlier<J: Job>() -> MemoryStore {
     let mut store = MemoryStore::new();
     let (mut first, mut delta) = (machine::<J>(1), Delta::new());
     for record in shuffled::<J>(0) {
@@ -185,7 +199,12 @@ fn check<J: Job>(_job: J) {
     }
     first.checkpoint(&mut delta, PREFIX).unwrap();
     store.commit(&delta).unwrap();
+    store
+}
 
+#[track_caller]
+fn check<J: Job>(_job: J) {
+    let store = earlier::<J>();
     let records = shuffled::<J>(100);
     let (alone, single, together) = run::<J>(&records, &store, false);
     assert!(single > KEYS as usize / 2 && together == 0, "{single} {together}");
@@ -201,4 +220,29 @@ fn missing_rows_are_asked_for_together() {
     check(counts);
     check(so_far);
     check(table);
+}
+
+/// One record more, behind which event time has come further: only rows of its own key are read.
+#[track_caller]
+fn check_far<J: Job>(_job: J) {
+    let questions = Arc::new(Questions::default());
+    let store = earlier::<J>();
+    assert!(store.rows().count() >= KEYS as usize);
+    let mut stage = machine::<J>(1);
+    stage.attach(Box::new(Counted(store, Arc::clone(&questions))), PREFIX).unwrap();
+    let record = shuffled::<J>(60_000).swap_remove(0);
+    stage.feed(1, Batch::Encoded(&[(i64::MIN, &record)]));
+    for at_ms in [5_000, 50_000, 500_000] {
+        stage.watermark(1, at_ms);
+    }
+    assert!(stage.failure().is_none());
+    let read = questions.in_ranges.load(Ordering::Relaxed);
+    assert!(read <= 8, "{read} rows");
+}
+
+#[test]
+fn what_is_far_from_due_stays_in_the_store() {
+    check_far(sessions);
+    check_far(without_end);
+    check_far(pairs);
 }

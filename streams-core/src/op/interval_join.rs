@@ -16,6 +16,7 @@ use crate::error::CodecError;
 use crate::inspect::Find;
 use crate::join::{At, Pairing, Side};
 use crate::key::{Key, Shuffled};
+use crate::op::window_aggregate::tags::{ahead, clamp};
 use crate::push::{Operator, Push, System};
 use crate::record::Rec;
 use crate::state::{OperatorId, Saver};
@@ -311,10 +312,8 @@ impl<K: Key, A: Shuffled, B: Shuffled, P: Pairing<K, (), A, B>> IntervalJoin<K, 
         N: Push<Rec<K, P::Out>, C>,
     {
         if self.loading && (P::KEEPS_LEFT || P::KEEPS_RIGHT) && until > i128::from(self.unread_due_ms) {
-            // Further than needed, so that not every watermark reads.
-            let ahead = self.before_ms.saturating_add(self.after_ms).saturating_add(1);
-            let until_ms = i64::try_from(until).unwrap_or(i64::MAX);
-            self.read_due(until_ms.saturating_add(ahead), cx.base());
+            let span = i128::from(self.before_ms) + i128::from(self.after_ms);
+            self.read_due(clamp(until.saturating_add(ahead(span))), cx.base());
         }
         // What fails behind a firing is no fault of the record that happened to be running.
         let origin = std::mem::replace(&mut cx.base().origin, Origin::None);

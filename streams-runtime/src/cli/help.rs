@@ -153,7 +153,7 @@ fn options(out: &mut String) {
     entry(
         out,
         "--memory SIZE",
-        "with --store rocksdb and one worker: about so much of the state is in memory, 64MB for example; the rest is read from the store when it is needed [default: all of it is in memory]",
+        "with --store rocksdb and one worker: about so much memory is taken in all, 64MB for example; state beyond it is read from the store when it is needed [default: all state is in memory]",
     );
     entry(out, "-h, --help", "this text");
     entry(out, "-V, --version", "the version");

@@ -1,4 +1,4 @@
-//! `--memory`: how much of the state is in memory.
+//! `--memory`: how much memory a run takes, state beyond it being in the store.
 
 use super::RunConfig;
 use super::args::Words;

@@ -7,10 +7,13 @@
 
 use streams_core::store::Reads;
 
-/// Of the budget, the part that the store may use for itself.
+/// What a program has in memory besides state and store: itself, what it reads ahead, what is being written.
+const BESIDES: u64 = 36 << 20;
+
+/// Of the state's part of the budget, the part that the store may use for itself.
 const OF_STORE: usize = 2;
 
-/// Of the budget, how much input may come in before state is given up: keys and accumulators take several times the
+/// Of the same, how much input may come in before state is given up: keys and accumulators take several times the
 /// bytes of the records that touch them.
 const OF_INPUT: u64 = 24;
 
@@ -28,14 +31,19 @@ impl std::fmt::Debug for Spill {
     }
 }
 
+/// How much of a budget is for the state, in memory and in the store's. An eighth is for what the allocator keeps.
+fn of_state(budget: u64) -> u64 {
+    (budget / 8 * 7).saturating_sub(BESIDES).max(budget / 4)
+}
+
 /// How much of a budget is the store's.
 pub(crate) fn of_store(budget: u64) -> usize {
-    usize::try_from(budget).unwrap_or(usize::MAX) / OF_STORE
+    usize::try_from(of_state(budget)).unwrap_or(usize::MAX) / OF_STORE
 }
 
 impl Spill {
     pub(crate) fn new(budget: u64, reads: Reads) -> Self {
-        Self { reads, most_bytes: (budget / OF_INPUT).max(1), bytes: 0 }
+        Self { reads, most_bytes: (of_state(budget) / OF_INPUT).max(1), bytes: 0 }
     }
 
     /// A batch of so many bytes was fed.

@@ -10,7 +10,7 @@ use crate::context::Cx;
 use crate::error::CodecError;
 use crate::inspect::{Find, Place};
 use crate::key::Key;
-use crate::op::window_aggregate::tags::{clamp, pane_of, pane_tag};
+use crate::op::window_aggregate::tags::{ahead, clamp, pane_of, pane_tag};
 use crate::push::System;
 use crate::state::{Page, Saver};
 
@@ -74,8 +74,7 @@ impl<K: Key, T, A: Aggregates<T>, F> GlobalAggregate<K, T, A, F> {
         if until <= i128::from(at_ms) {
             return;
         }
-        // Some more, so that not every move of event time has to read.
-        let until_ms = clamp(until + i128::from(ttl_ms));
+        let until_ms = clamp(until + ahead(i128::from(ttl_ms)));
         let from = [&[DUE][..], &pane_tag(at_ms)].concat();
         let to = match until_ms.checked_add(1) {
             Some(behind_ms) => [&[DUE][..], &pane_tag(behind_ms)].concat(),

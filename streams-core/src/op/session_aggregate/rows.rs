@@ -7,7 +7,7 @@ use crate::context::Cx;
 use crate::error::CodecError;
 use crate::inspect::{self, Find};
 use crate::key::Key;
-use crate::op::window_aggregate::tags::{clamp, pane_tag};
+use crate::op::window_aggregate::tags::{ahead, clamp, pane_tag};
 use crate::push::System;
 use crate::state::{Page, Saver};
 
@@ -31,8 +31,7 @@ impl<K: Key, T, A: Aggregates<T>, F> SessionAggregate<K, T, A, F> {
         if until <= i128::from(unread_ms) {
             return;
         }
-        // Some more, so that not every move of event time has to read.
-        let until = until.saturating_add(self.gap);
+        let until = until.saturating_add(ahead(self.gap + self.lateness));
         let all = until >= i128::from(i64::MAX);
         let from = [&[DUE][..], &pane_tag(unread_ms)].concat();
         let to = match all {

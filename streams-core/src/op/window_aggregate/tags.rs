@@ -5,6 +5,13 @@ use crate::error::CodecError;
 use crate::inspect::Place;
 use crate::key::Key;
 
+/// How far ahead of event time rows are read that are due later, so that not every move of event time has to read. A
+/// sixteenth of the time within which all rows are due: read as far as that, everything would be in memory, which may
+/// not have room for it.
+pub(crate) fn ahead(all_within: i128) -> i128 {
+    all_within / 16 + 1
+}
+
 /// The start of a pane as bytes that sort like the number.
 pub(crate) fn pane_tag(start_ms: i64) -> [u8; 8] {
     (start_ms ^ i64::MIN).to_be_bytes()
