@@ -7,20 +7,22 @@ mod closures;
 mod streams;
 mod suspicious;
 
-use proc_macro2::{Ident, TokenStream, TokenTree};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use syn::Expr;
 
 use crate::ctxt::Ctxt;
 use crate::ir::{Call, Job, Node, Setting, Step};
 use crate::ops::{Form, Kind};
-use crate::symbol;
+use crate::{nearest, scope, symbol};
 
 /// Applies every rule.
 pub(crate) fn job(ctxt: &Ctxt, job: &Job) {
     // What an operator stands behind is only known if every word before it was understood.
     if !ctxt.has_errors() {
         streams::check(ctxt, job);
+        streams::check_aggregate_behind_window(ctxt, job);
     }
+    check_job_is_named(ctxt, job);
     check_names_hide_nothing(ctxt, job);
     check_settings_are_no_flags(ctxt, job);
     if !job.is_partial {
@@ -92,11 +94,58 @@ fn check_settings_are_used(ctxt: &Ctxt, job: &Job) {
             Step::Node(_) => false,
         });
         if !captured && !mentioned {
-            ctxt.error_at(
-                name.span(),
-                format!("the setting `{name}` is never used; use it in an operator or remove the parameter"),
-            );
+            match misspelt(job, name) {
+                Some((written, span)) => ctxt.error_at(
+                    span,
+                    format!("is `{written}` meant to be the setting `{name}`, which is never used; write `{name}`, or remove the parameter"),
+                ),
+                None => ctxt.error_at(
+                    name.span(),
+                    format!(
+                        "the setting `{name}` is never used; use it in an operator or remove the parameter"
+                    ),
+                ),
+            }
         }
+    }
+}
+
+/// A variable that nobody knows and that looks like the setting.
+fn misspelt(job: &Job, setting: &Ident) -> Option<(String, Span)> {
+    let is_near = |name: &str| {
+        let is_constant = name.chars().any(char::is_uppercase);
+        let is_known =
+            job.settings.iter().map(|setting| &setting.name).chain(&job.plain).any(|known| known == name);
+        !is_constant && !is_known && nearest::nearest(name, [setting.to_string().as_str()]).is_some()
+    };
+    job.nodes.iter().flat_map(Node::exprs).find_map(|expr| scope::find(expr, &is_near).mentioned.pop())
+}
+
+/// A job is a type and a value with its name, so nothing that it works with has that name:
+/// `fn flows(flows: Stream<Flow>)`, `fn count(..)`, `fn main(..)`.
+fn check_job_is_named(ctxt: &Ctxt, job: &Job) {
+    let name = &job.name;
+    let accumulators = symbol::ACCUMULATORS.iter().map(|accumulator| accumulator.name);
+    let words = symbol::PRELUDE_FUNCTIONS.iter().copied().chain(accumulators);
+    let parameters =
+        job.ports().map(|port| &port.word).chain(job.settings.iter().map(|setting| &setting.name));
+    if name == "main" {
+        ctxt.error_at(
+            name.span(),
+            "a job is not the program's `main`; give it a name and write `fn main() -> std::process::ExitCode { streams_runtime::main(name) }`",
+        );
+    } else if words.into_iter().any(|word| name == word) {
+        ctxt.error_at(
+            name.span(),
+            format!("the job `{name}` hides the function `{name}`; choose another name for the job"),
+        );
+    } else if parameters.chain(&job.plain).any(|other| other == name) {
+        ctxt.error_at(
+            name.span(),
+            format!(
+                "the job `{name}` has a parameter or variable of its own name; choose another one for the job"
+            ),
+        );
     }
 }
 
@@ -173,6 +222,12 @@ fn check_keys_are_owned(ctxt: &Ctxt, job: &Job) {
     for node in job.nodes.iter().filter(|node| node.op.form == Form::Cut) {
         for expr in node.exprs() {
             let Expr::Closure(closure) = expr else { continue };
+            if let Some(method) = borrowing_method(&closure.body) {
+                ctxt.error_at(
+                    method.span(),
+                    format!("a key must be owned, it outlives its record, and `.{method}()` borrows from it; write `.to_owned()` behind it, or `.clone()` in its place"),
+                );
+            }
             if let Some(reference) = leading_reference(&closure.body) {
                 ctxt.error_at(
                     reference.and_token.span,
@@ -180,6 +235,24 @@ fn check_keys_are_owned(ctxt: &Ctxt, job: &Job) {
                 );
             }
         }
+    }
+}
+
+/// The last call of a key that borrows: `|f| f.host.as_str()`.
+fn borrowing_method(body: &Expr) -> Option<&Ident> {
+    const BORROW: &[&str] =
+        &["as_bytes", "as_deref", "as_ref", "as_slice", "as_str", "borrow", "deref", "trim"];
+    match body {
+        Expr::MethodCall(call) => {
+            (call.args.is_empty() && BORROW.iter().any(|word| call.method == word)).then_some(&call.method)
+        }
+        Expr::Paren(paren) => borrowing_method(&paren.expr),
+        Expr::Tuple(tuple) => tuple.elems.iter().find_map(borrowing_method),
+        Expr::Block(block) => match block.block.stmts.last()? {
+            syn::Stmt::Expr(expr, None) => borrowing_method(expr),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

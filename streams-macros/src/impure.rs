@@ -121,6 +121,17 @@ static KINDS: &[Impure] = &[
     },
 ];
 
+/// Types whose values change in secret.
+const CELLS: &[&str] = &["Mutex", "RwLock", "RefCell", "Cell"];
+
+/// Whether the path makes a value that changes in secret: `Mutex::new`, `AtomicU64::default`.
+pub(crate) fn makes_cell(path: &Path) -> bool {
+    let mut words = path.segments.iter().rev().map(|segment| segment.ident.to_string());
+    let (Some(function), Some(owner)) = (words.next(), words.next()) else { return false };
+    let is_cell = CELLS.contains(&owner.as_str()) || owner.starts_with("Atomic");
+    is_cell && matches!(function.as_str(), "new" | "default" | "from")
+}
+
 /// Methods that change what a `static` holds.
 const CHANGES: &[&str] = &[
     "borrow_mut",
@@ -283,6 +294,13 @@ mod tests {
         ] {
             check(path, false);
         }
+    }
+
+    #[test]
+    fn paths_that_make_cells() {
+        let makes = |path: &str| makes_cell(&syn::parse_str(path).unwrap());
+        assert!(makes("Mutex::new") && makes("std::sync::atomic::AtomicU64::default"));
+        assert!(!makes("Arc::new") && !makes("Mutex::lock") && !makes("new") && !makes("LazyLock::new"));
     }
 
     #[test]

@@ -94,6 +94,9 @@ pub(crate) const UPDATING: &str = "Updating";
 /// The function that checks it.
 pub(crate) const CHECKED_UPDATING: &str = "checked_updating";
 
+/// Functions that make a length of time.
+pub(crate) const LENGTHS: &[&str] = &["millis", "secs", "mins", "hours", "days"];
+
 /// Words for how long a key is kept, and their types.
 pub(crate) const RETENTIONS: &[(&str, &str)] = &[("forever", "Forever"), ("ttl", "Ttl")];
 

@@ -27,11 +27,13 @@ use crate::state::{OperatorId, Page, Saver};
 use crate::time::{Fired, UNTIMED, Window};
 
 mod look_ahead;
+mod pane;
 pub(crate) mod spans;
 pub(crate) mod tags;
 #[cfg(test)]
 mod tests;
 
+use pane::{Pane, Rows, Slot};
 use spans::{Cut, Spans};
 use tags::{clamp, in_pane, pane_of, pane_tag};
 
@@ -64,48 +66,6 @@ pub struct WindowAggregate<K, T, A: Aggregates<T>, F> {
     /// Panes from here on may have rows in the store that are not in memory; `None` when all are here.
     unread_ms: Option<i64>,
     _value: PhantomData<fn(T)>,
-}
-
-type Rows<K, S> = HashMap<K, Slot<S>>;
-
-#[derive(Debug)]
-struct Slot<S> {
-    state: S,
-    changed: bool,
-}
-
-/// The rows are either in the table or in order.
-#[derive(Debug)]
-struct Pane<K, S> {
-    rows: Rows<K, S>,
-    /// In order of key since a window fired that is not the last one over the pane: the others want them so too, and
-    /// almost never a record comes in between.
-    in_order: Vec<(K, Slot<S>)>,
-    /// Whether rows may have changed since the last checkpoint.
-    touched: bool,
-    /// Whether the store has rows of it.
-    saved: bool,
-}
-
-impl<K: Key, S> Pane<K, S> {
-    fn new(rows: Rows<K, S>, saved: bool) -> Self {
-        Self { rows, in_order: Vec::new(), touched: false, saved }
-    }
-
-    /// Puts the rows in order.
-    fn order(&mut self) {
-        if !self.rows.is_empty() {
-            let mut rows = std::mem::take(&mut self.in_order);
-            rows.extend(self.rows.drain());
-            self.in_order.reserve(rows.len());
-            order::by_key(rows, |row| self.in_order.push(row));
-        }
-    }
-
-    /// Puts the rows back into the table, for a record that comes after all.
-    fn disorder(&mut self) {
-        self.rows.extend(std::mem::take(&mut self.in_order));
-    }
 }
 
 impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {

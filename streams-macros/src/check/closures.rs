@@ -43,6 +43,9 @@ fn check_values_replay(ctxt: &Ctxt, value: &Expr) {
     struct Calls<'a>(&'a Ctxt);
     impl<'ast> Visit<'ast> for Calls<'_> {
         fn visit_expr_path(&mut self, path: &'ast syn::ExprPath) {
+            if impure::makes_cell(&path.path) {
+                refuse_cell(self.0, &path.path);
+            }
             if impure::call(&path.path).is_some() {
                 self.0.error_on(
                     &path.path,
@@ -55,6 +58,17 @@ fn check_values_replay(ctxt: &Ctxt, value: &Expr) {
         }
     }
     Calls(ctxt).visit_expr(value);
+}
+
+/// What changes from record to record is state: `let seen = Arc::new(Mutex::new(HashSet::new()));`.
+fn refuse_cell(ctxt: &Ctxt, path: &Path) {
+    ctxt.error_on(
+        path,
+        format!(
+            "what `{}` holds would not survive a checkpoint; keep state in an operator such as `.running(forever()).aggregate(..)`",
+            written(path)
+        ),
+    );
 }
 
 /// An operator neither waits nor asks the outside: `map(|f| SystemTime::now())`, `filter(|_| rand::random())`.
@@ -131,6 +145,10 @@ impl<'ast> Visit<'ast> for Replay<'_> {
     fn visit_expr_path(&mut self, path: &'ast syn::ExprPath) {
         // Outside of a closure a function is only named, which is how it becomes the operator.
         self.path(&path.path);
+        // Inside, it is made anew for each record.
+        if self.closures == 0 && impure::makes_cell(&path.path) {
+            refuse_cell(self.ctxt, &path.path);
+        }
     }
 
     fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {

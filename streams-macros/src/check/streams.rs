@@ -43,6 +43,39 @@ pub(super) fn check(ctxt: &Ctxt, job: &Job) {
     }
 }
 
+/// A window gathers what an aggregate behind it adds up: `.window(tumbling(secs(10)))` as an output, or in front of
+/// another window.
+pub(super) fn check_aggregate_behind_window(ctxt: &Ctxt, job: &Job) {
+    let is_cut = |id: &usize| {
+        job.nodes.get(*id).is_some_and(|node| matches!(node.kind, Kind::Windowed | Kind::Running))
+    };
+    let lead_on = |node: &Node| {
+        matches!(node.op.form, Form::Window | Form::Cut | Form::Union) || node.op.name == "running"
+    };
+    let behind = job.nodes.iter().filter(|node| lead_on(node)).flat_map(|node| node.inputs.iter().copied());
+    let mut reported = Vec::new();
+    for id in behind.chain(job.outputs.iter().map(|output| output.node)).filter(is_cut) {
+        let mut at = id;
+        // Back to the word itself, over what looks at one record at a time.
+        while let Some(node) = job.nodes.get(at)
+            && node.op.form != Form::Window
+            && node.op.name != "running"
+            && let Some(before) = node.inputs.first()
+        {
+            at = *before;
+        }
+        let Some(cut) = job.nodes.get(at).filter(|_| !reported.contains(&at)) else { continue };
+        reported.push(at);
+        ctxt.error_at(
+            cut.word.span(),
+            format!(
+                "this `{}` has no aggregate behind it and does nothing; write `.aggregate(Total {{ host: key(), n: count() }})` behind it, or remove it",
+                cut.word
+            ),
+        );
+    }
+}
+
 /// The rules for a join, whose sides are looked at one by one.
 fn join(ctxt: &Ctxt, job: &Job, node: &Node, facts: &[Facts]) -> Facts {
     let sides: Vec<Facts> = node.inputs.iter().filter_map(|input| facts.get(*input).copied()).collect();

@@ -18,6 +18,12 @@ impl Lower<'_> {
     pub(super) fn aggregate(&self, op: Span, call: &ast::Call) -> Aggregate {
         let mut finish = call.args.first().cloned().unwrap_or_else(|| syn::parse_quote_spanned!(op=> ()));
         self.refuse_streams(&finish);
+        if let Expr::Closure(closure) = &finish {
+            self.ctxt.error_at(
+                closure.or1_token.span,
+                "an aggregate takes a row and no closure, the closures stand inside of it; write `.aggregate(Total { host: key(), n: sum(|r| r.bytes) })`",
+            );
+        }
         let mut lift = Lift {
             ctxt: self.ctxt,
             names: self.forge,
@@ -57,6 +63,14 @@ struct Lift<'a> {
 }
 
 impl VisitMut for Lift<'_> {
+    fn visit_field_value_mut(&mut self, field: &mut syn::FieldValue) {
+        if let Some(word) = uncalled(&field.expr).filter(|_| field.colon_token.is_some()) {
+            self.ctxt
+                .error_at(word.span(), format!("`{word}` is a function in an aggregate; write `{word}()`"));
+        }
+        visit_mut::visit_field_value_mut(self, field);
+    }
+
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
         let word = match expr {
             Expr::Call(call) => word(call),
@@ -92,8 +106,19 @@ impl Lift<'_> {
         let name = word.to_string();
         if let Some(accumulator) = symbol::ACCUMULATORS.iter().find(|known| name == known.name) {
             if call.args.len() != accumulator.arguments.len() {
-                self.wrong_arity(word, call, accumulator.arguments.len(), accumulator.example);
+                let of_some = "count()`, or for some of the records `sum(|r| u64::from(r.is_failed))";
+                let example = if name == "count" { of_some } else { accumulator.example };
+                self.wrong_arity(word, call, accumulator.arguments.len(), example);
                 return None;
+            }
+            let roles = accumulator.arguments.iter().zip(&call.args);
+            for (_, value) in roles.filter(|(role, _)| **role == symbol::Argument::OfRecord) {
+                if !may_be_function(value) {
+                    self.ctxt.error_on(
+                        value,
+                        format!("`{word}` takes a closure over the record; write `{}`", accumulator.example),
+                    );
+                }
             }
             let slot = self.names.acc(self.calls.len(), span);
             self.calls.push((word.clone(), call.clone(), accumulator.arguments));
@@ -124,6 +149,22 @@ impl Lift<'_> {
             None => self.ctxt.error_at(word.span(), message),
         }
     }
+}
+
+/// Whether an argument can be a function: a closure, the name of one, or what makes one.
+fn may_be_function(value: &Expr) -> bool {
+    !matches!(
+        value,
+        Expr::Lit(_) | Expr::Field(_) | Expr::MethodCall(_) | Expr::Binary(_) | Expr::Reference(_)
+    )
+}
+
+/// A word for a row's key or window that is not called: `from: window_start`.
+fn uncalled(value: &Expr) -> Option<&Ident> {
+    let Expr::Path(path) = value else { return None };
+    let word = path.path.get_ident()?;
+    let words = [symbol::KEY, symbol::WINDOW_START, symbol::WINDOW_END, symbol::FIRED];
+    words.iter().any(|known| word == known).then_some(word)
 }
 
 /// What stands in a row instead of the words for its key and its window.

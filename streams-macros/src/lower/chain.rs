@@ -79,6 +79,15 @@ impl Lower<'_> {
 
     /// Reports a name that should be a stream.
     pub(super) fn not_a_stream(&self, name: &Ident) {
+        let is_table = |setting: &crate::ir::Setting| {
+            setting.name == *name && text::of_type(setting.ty.to_token_stream()).starts_with("Table<")
+        };
+        if self.settings.iter().any(is_table) {
+            let message = format!(
+                "`{name}` is a table and not a stream; write `.lookup({name}, |r| r.host.clone(), |row| row.host.clone(), |r, row| ..)`"
+            );
+            return self.ctxt.error_at(name.span(), message);
+        }
         let streams = self.names.iter().filter(|(_, what)| matches!(what, Name::Stream(..)));
         let near = nearest::nearest(&name.to_string(), streams.map(|(known, _)| known.as_str()));
         let hint = match near {
@@ -86,6 +95,17 @@ impl Lower<'_> {
             None => "write a port or a `let` of this job".to_owned(),
         };
         self.ctxt.error_at(name.span(), format!("`{name}` is not a stream; {hint}"));
+    }
+
+    /// Whether an argument is a stream, which then counts as used.
+    fn takes_stream(&mut self, argument: &syn::Expr) -> bool {
+        let chain = crate::parse::body::chain(self.ctxt, argument.clone());
+        let is_stream = matches!(&chain.head, ast::Head::Name(name)
+            if matches!(self.names.get(&name.to_string()), Some(Name::Stream(..))));
+        if is_stream && let Value::Stream(node) = self.chain(&chain) {
+            self.poison(node);
+        }
+        is_stream
     }
 
     fn link(&mut self, input: NodeId, link: &ast::Link) -> NodeId {
@@ -105,7 +125,9 @@ impl Lower<'_> {
         let word = link.word.to_string();
         let Some(op) = ops::find(&word) else {
             self.ctxt.error_at(link.word.span(), unknown(&word));
-            let args = self.args(call);
+            let mut call = call.clone();
+            call.args.retain(|arg| !self.takes_stream(arg));
+            let args = self.args(&call);
             return self.push_op(&ops::UNKNOWN, link, input, Call::Args(args), String::new());
         };
         let has_arity = self.check_arity(op, link, call);

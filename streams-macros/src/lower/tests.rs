@@ -192,11 +192,11 @@ fn arity() {
     check(
         &with_body("flows.aggregate((sum(), count(|f| f.x), acc(A), key(1)))"),
         expect![[r#"
-        sum <- `sum` takes 1 argument in an aggregate; write `sum(|r| r.bytes)`
-        |f| f.x <- `count` takes no argument in an aggregate; write `count()`
-        acc <- `acc` takes 2 arguments in an aggregate; write `acc(MyAccumulator, |r| r.bytes)`
-        1 <- `key` takes no argument in an aggregate; write `key()`
-    "#]],
+            sum <- `sum` takes 1 argument in an aggregate; write `sum(|r| r.bytes)`
+            |f| f.x <- `count` takes no argument in an aggregate; write `count()`, or for some of the records `sum(|r| u64::from(r.is_failed))`
+            acc <- `acc` takes 2 arguments in an aggregate; write `acc(MyAccumulator, |r| r.bytes)`
+            1 <- `key` takes no argument in an aggregate; write `key()`
+        "#]],
     );
 }
 

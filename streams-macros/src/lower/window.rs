@@ -10,6 +10,12 @@ impl Lower<'_> {
     /// A window: constant if everything in it is, else checked when the job starts.
     pub(super) fn window(&self, call: &ast::Call) -> Call {
         let Some(spec) = call.args.first() else { return Call::Args(self.args(call)) };
+        if is_length(spec) {
+            self.ctxt.error_on(
+                spec,
+                "a length alone is no window; write `tumbling(secs(10))`, `hopping(secs(10), secs(2))` or `session(secs(10))`",
+            );
+        }
         match self.const_window(spec) {
             Some(window) => Call::ConstWindow(window, Box::new(spec.clone())),
             None => Call::Args(self.args(call)),
@@ -43,6 +49,17 @@ impl Lower<'_> {
             checked = symbol::CHECKED_UPDATING;
         }
         Some(Window { ty, checked })
+    }
+}
+
+/// `secs(10)`, or a number.
+fn is_length(spec: &Expr) -> bool {
+    match spec {
+        Expr::Lit(_) => true,
+        Expr::Call(call) => {
+            symbol::last_word(call).is_some_and(|word| symbol::LENGTHS.iter().any(|known| word == known))
+        }
+        _ => false,
     }
 }
 

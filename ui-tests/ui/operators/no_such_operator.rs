@@ -5,7 +5,7 @@ struct Flow { host: String, out_flow: u64, load: f64, at: i64 }
 
 #[stream_job]
 fn job(flows: Stream<Flow>) -> Stream<Flow> {
-    flows.process(|f| f)
+    flows.frobnicate(|f| f)
 }
 
 fn main() {}
