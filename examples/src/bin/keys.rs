@@ -48,12 +48,12 @@ fn readings(n_sensors: u64, n: u64) -> impl Iterator<Item = Reading> + Send + 's
     (0..n).map(move |i| {
         let random = mixed(i);
         let at = 1_700_000_000_000 + (i * WINDOW_MS as u64 / in_a_window) as i64;
-        let behind = if random % 8 == 0 { (random >> 3) % 1_000 } else { 0 };
+        let behind = if random.is_multiple_of(8) { (random >> 3) % 1_000 } else { 0 };
         Reading { sensor: (random >> 16) % n_sensors, value: random >> 48, at: at - behind as i64 }
     })
 }
 
-/// Steele, Lea and Flood's mixing function of SplitMix64.
+/// Steele, Lea and Flood's mixing function of `SplitMix64`.
 fn mixed(i: u64) -> u64 {
     let mut z = i.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -31,10 +31,14 @@ fn by_digits<K: 'static, S>(rows: &[(K, S)]) -> Option<impl Iterator<Item = usiz
     if rows.len() < VALUES {
         return None;
     }
+    let first = rows.first().and_then(|(key, _)| rank(key))?;
     let ranks = || rows.iter().map_while(|(key, _)| rank(key));
-    let lowest = ranks().min()?;
-    let differing = ranks().fold(0, |all, rank| all | (rank - lowest));
-    let (low, high) = (differing.trailing_zeros(), u64::BITS - differing.leading_zeros());
+    let (lowest, highest, differing) =
+        ranks().fold((first, first, 0), |(lowest, highest, differing), rank| {
+            (rank.min(lowest), rank.max(highest), differing | (rank ^ first))
+        });
+    // Bits below the first that differs are those of the lowest, too.
+    let (low, high) = (differing.trailing_zeros(), u64::BITS - (highest - lowest).leading_zeros());
     let passes = high.saturating_sub(low).div_ceil(DIGIT);
     // The number of a row stands behind the digits.
     let width = usize::BITS - rows.len().leading_zeros();
