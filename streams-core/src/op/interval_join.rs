@@ -1,11 +1,11 @@
 //! `join(other, within(..), ..)`: the pairs of records of one key whose event times are near each other.
 
-use std::collections::BTreeSet;
-use std::collections::btree_map::{BTreeMap, Entry};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::ops::Bound;
 
 use hashbrown::HashMap;
-use serde::de::DeserializeOwned;
+use hashbrown::hash_map::EntryRef;
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::type_name;
@@ -23,8 +23,10 @@ use crate::state::{OperatorId, Saver};
 use crate::store::prefix;
 use crate::time::UNTIMED;
 
+mod line;
 mod show;
 
+use line::{Kept, Line};
 use show::{place, record};
 
 /// Joins each left record at `t` with the right records of its key in `[t - before, t + after]`.
@@ -45,7 +47,7 @@ pub struct IntervalJoin<K, A, B, P> {
     after_ms: i64,
     keys: HashMap<K, Rows<A, B>>,
     /// Every row in memory, by when it is dropped.
-    due: BTreeSet<Due<K>>,
+    due: BinaryHeap<Reverse<Due<K>>>,
     /// No row is due, and none in the store has to be read for that, before the watermark is above this.
     next_due_ms: i64,
     watermark_ms: i64,
@@ -71,20 +73,6 @@ struct Rows<A, B> {
     complete: bool,
 }
 
-/// The records of one side by time and number.
-type Line<V> = BTreeMap<(i64, u64), Slot<V>>;
-
-#[derive(Debug)]
-struct Slot<V> {
-    kept: Kept<V>,
-    changed: bool,
-    saved: bool,
-}
-
-/// Whether a record that may stay alone has met a partner, and the record.
-#[derive(Debug, Serialize, Deserialize)]
-struct Kept<V>(bool, V);
-
 /// Where a record stands among those of its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct Place(u8, u64, i64);
@@ -108,33 +96,6 @@ fn due_tag(at_ms: i64) -> Vec<u8> {
     [DUES, &(at_ms ^ i64::MIN).to_be_bytes()].concat()
 }
 
-/// Lets a record meet those of the other side whose times lie in `[from, to]`; whether it met any. Only a record
-/// that may stay alone has to know that it did not.
-fn meet<V>(others: &mut Line<V>, (from, to): (i64, i64), keeps: bool, mut pair: impl FnMut(i64, &V)) -> bool {
-    let mut any = false;
-    for ((at, _), other) in others.range_mut((from, 0)..=(to, u64::MAX)) {
-        other.changed |= keeps && !other.kept.0;
-        other.kept.0 |= keeps;
-        any = true;
-        pair(*at, &other.kept.1);
-    }
-    any
-}
-
-/// Takes a record out: the row that it gives when it stayed alone, and whether the store has it.
-fn leave<V, R>(line: &mut Line<V>, at: (i64, u64), alone: impl FnOnce(&V) -> Option<R>) -> (Option<R>, bool) {
-    let Some(Slot { kept: Kept(paired, val), saved, .. }) = line.remove(&at) else { return (None, false) };
-    (if paired { None } else { alone(&val) }, saved)
-}
-
-/// Puts a stored record into its line, unless it is there.
-fn put<V: DeserializeOwned>(line: &mut Line<V>, at: (i64, u64), value: &[u8]) -> Result<(), CodecError> {
-    if let Entry::Vacant(new) = line.entry(at) {
-        new.insert(Slot { kept: codec::from_slice(value)?, changed: false, saved: true });
-    }
-    Ok(())
-}
-
 impl<K: Key, A: Shuffled, B: Shuffled, P> IntervalJoin<K, A, B, P> {
     pub(crate) fn new(id: &'static str, (before_ms, after_ms): (i64, i64), pairing: P) -> Self {
         Self {
@@ -143,7 +104,7 @@ impl<K: Key, A: Shuffled, B: Shuffled, P> IntervalJoin<K, A, B, P> {
             before_ms,
             after_ms,
             keys: HashMap::new(),
-            due: BTreeSet::new(),
+            due: BinaryHeap::new(),
             next_due_ms: i64::MAX,
             watermark_ms: UNTIMED,
             late: 0,
@@ -198,47 +159,53 @@ impl<K: Key, A: Shuffled, B: Shuffled, P: Pairing<K, (), A, B>> IntervalJoin<K, 
         let (before, after) = (self.before_ms, self.after_ms);
         let number = self.arrived;
         self.arrived += 1;
-        self.complete(&key, cx.base());
-        let pairing = &self.pairing;
-        let rows = self.keys.get_mut(&key).expect("the key was put there by the line above");
+        // A known key is not cloned, and each looked up once.
+        let rows = match self.keys.entry_ref(&key) {
+            EntryRef::Occupied(known) if known.get().complete => known.into_mut(),
+            EntryRef::Vacant(new) if !self.loading => new.insert_with_key(key.clone(), Rows::empty(true)),
+            _ => {
+                self.complete(&key, cx.base());
+                self.keys.get_mut(&key).expect("the key was put there by the line above")
+            }
+        };
         rows.touched = true;
+        let pairing = &self.pairing;
         let place = At { key: &key, span: () };
         let mut give = |at: i64, val| next.push(Rec { ts: ts.max(at), key: key.clone(), val }, cx);
         let side = match val {
             Side::Left(left) => {
                 let span = (ts.saturating_sub(before), ts.saturating_add(after));
-                let paired = meet(&mut rows.right, span, P::KEEPS_RIGHT, |at, right| {
+                let paired = rows.right.meet(span, P::KEEPS_RIGHT, |at, right| {
                     give(at, pairing.both(place, &left, right));
                 });
-                let kept = Kept(paired && P::KEEPS_LEFT, left);
-                rows.left.insert((ts, number), Slot { kept, changed: true, saved: false });
+                rows.left.add((ts, number), Kept(paired && P::KEEPS_LEFT, left));
                 LEFT
             }
             Side::Right(right) => {
                 let span = (ts.saturating_sub(after), ts.saturating_add(before));
-                let paired = meet(&mut rows.left, span, P::KEEPS_LEFT, |at, left| {
+                let paired = rows.left.meet(span, P::KEEPS_LEFT, |at, left| {
                     give(at, pairing.both(place, left, &right));
                 });
-                let kept = Kept(paired && P::KEEPS_RIGHT, right);
-                rows.right.insert((ts, number), Slot { kept, changed: true, saved: false });
+                rows.right.add((ts, number), Kept(paired && P::KEEPS_RIGHT, right));
                 RIGHT
             }
         };
         let place = Place(side, number, ts);
         let at_ms = self.due_ms(place);
         self.next_due_ms = self.next_due_ms.min(at_ms);
-        self.due.insert(Due { at_ms, key, place });
+        self.due.push(Reverse(Due { at_ms, key, place }));
         None
     }
 
     /// Makes sure that the key is there with all of its rows.
+    #[inline(never)]
     fn complete(&mut self, key: &K, cx: &mut Cx) {
         let known = self.keys.get(key).map(|rows| rows.complete);
         if known == Some(true) {
             return;
         }
         if known.is_none() {
-            self.keys.insert(key.clone(), Rows::empty());
+            self.keys.insert(key.clone(), Rows::empty(false));
         }
         if self.loading {
             let mut from = ROWS.to_vec();
@@ -276,16 +243,18 @@ impl<K: Key, A: Shuffled, B: Shuffled, P: Pairing<K, (), A, B>> IntervalJoin<K, 
         }
         let rows = match self.keys.get_mut(&key) {
             Some(rows) => rows,
-            None => self.keys.entry(key.clone()).or_insert_with(Rows::empty),
+            None => self.keys.entry(key.clone()).or_insert_with(|| Rows::empty(false)),
         };
         let Place(side, number, at) = place;
-        match side {
-            LEFT => put(&mut rows.left, (at, number), value)?,
-            RIGHT => put(&mut rows.right, (at, number), value)?,
+        let new = match side {
+            LEFT => rows.left.put((at, number), value)?,
+            RIGHT => rows.right.put((at, number), value)?,
             _ => return Err(CodecError::Invalid { at: 0, what: "the side of a join".to_owned() }),
+        };
+        if new {
+            self.next_due_ms = self.next_due_ms.min(at_ms);
+            self.due.push(Reverse(Due { at_ms, key, place }));
         }
-        self.next_due_ms = self.next_due_ms.min(at_ms);
-        self.due.insert(Due { at_ms, key, place });
         Ok(())
     }
 
@@ -317,14 +286,14 @@ impl<K: Key, A: Shuffled, B: Shuffled, P: Pairing<K, (), A, B>> IntervalJoin<K, 
         }
         // What fails behind a firing is no fault of the record that happened to be running.
         let origin = std::mem::replace(&mut cx.base().origin, Origin::None);
-        while self.due.first().is_some_and(|due| i128::from(due.at_ms) < until) {
-            let Some(due) = self.due.pop_first() else { break };
+        while self.due.peek().is_some_and(|Reverse(due)| i128::from(due.at_ms) < until) {
+            let Some(Reverse(due)) = self.due.pop() else { break };
             let Some(rows) = self.keys.get_mut(&due.key) else { continue };
             let Place(side, number, at) = due.place;
             let place = At { key: &due.key, span: () };
             let (row, saved) = match side {
-                LEFT => leave(&mut rows.left, (at, number), |left| self.pairing.left(place, left)),
-                _ => leave(&mut rows.right, (at, number), |right| self.pairing.right(place, right)),
+                LEFT => rows.left.leave((at, number), |left| self.pairing.left(place, left)),
+                _ => rows.right.leave((at, number), |right| self.pairing.right(place, right)),
             };
             if rows.left.is_empty() && rows.right.is_empty() {
                 self.keys.remove(&due.key);
@@ -341,7 +310,7 @@ impl<K: Key, A: Shuffled, B: Shuffled, P: Pairing<K, (), A, B>> IntervalJoin<K, 
     }
 
     fn next_due(&self) -> i64 {
-        let here = self.due.first().map_or(i64::MAX, |due| due.at_ms);
+        let here = self.due.peek().map_or(i64::MAX, |Reverse(due)| due.at_ms);
         if self.loading && (P::KEEPS_LEFT || P::KEEPS_RIGHT) { here.min(self.unread_due_ms) } else { here }
     }
 
@@ -372,25 +341,33 @@ impl<K: Key, A: Shuffled, B: Shuffled, P: Pairing<K, (), A, B>> IntervalJoin<K, 
             }
             System::CheckPoint(saver) => self.save(saver),
             System::End => {
-                if self.loading {
-                    self.fetch(ROWS, cx.base());
+                // Only records that may stay alone have to be there for that.
+                if P::KEEPS_LEFT || P::KEEPS_RIGHT {
+                    if self.loading {
+                        self.fetch(ROWS, cx.base());
+                    }
                     self.loading = false;
+                    self.fire(i128::MAX, next, cx);
                 }
-                self.fire(i128::MAX, next, cx);
+                self.loading = false;
+                self.clear();
                 self.dropped.clear();
                 self.emptied = true;
             }
-            System::RemoveSplit => {
-                self.keys.clear();
-                self.due.clear();
-                self.next_due_ms = i64::MAX;
-            }
+            System::RemoveSplit => self.clear(),
             System::Drain(effects) => effects.late += std::mem::take(&mut self.late),
             System::Inspect(inquiry) => {
                 inquiry.ask_with(self.id, Find::Under(ROWS), &place::<K>, &record::<K, A, B>);
             }
             _ => {}
         }
+    }
+
+    /// Forgets every record.
+    fn clear(&mut self) {
+        self.keys.clear();
+        self.due.clear();
+        self.next_due_ms = i64::MAX;
     }
 
     fn save(&mut self, saver: &mut Saver<'_>) {
@@ -416,8 +393,8 @@ impl<K: Key, A: Shuffled, B: Shuffled, P: Pairing<K, (), A, B>> IntervalJoin<K, 
 }
 
 impl<A, B> Rows<A, B> {
-    fn empty() -> Self {
-        Self { left: Line::new(), right: Line::new(), touched: false, complete: false }
+    fn empty(complete: bool) -> Self {
+        Self { left: Line::new(), right: Line::new(), touched: false, complete }
     }
 }
 
@@ -428,7 +405,8 @@ fn save_line<K: Key, V: Shuffled>(
     (side, span_ms, keeps): (u8, i64, bool),
     line: &mut Line<V>,
 ) {
-    for (&(at, number), slot) in line.iter_mut().filter(|(_, slot)| slot.changed) {
+    for slot in line.changed() {
+        let (at, number) = slot.at;
         let place = Place(side, number, at);
         saver.put(id, ROWS, &(key, place), &slot.kept);
         if keeps && !slot.saved {

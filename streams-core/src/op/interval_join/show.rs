@@ -1,6 +1,7 @@
 //! The rows of a join by time, for a person.
 
-use super::{Kept, LEFT, Place, ROWS};
+use super::line::Kept;
+use super::{LEFT, Place, ROWS};
 use crate::codec;
 use crate::error::CodecError;
 use crate::inspect::{self, shown};
