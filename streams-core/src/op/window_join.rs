@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 
-use hashbrown::HashMap;
 use serde::de::DeserializeOwned;
 
 use super::window_aggregate::spans::{Cut, Spans};
@@ -23,8 +22,10 @@ use crate::record::Rec;
 use crate::state::{OperatorId, Page, Saver};
 use crate::time::{Fired, UNTIMED, Window};
 
+mod pane;
 mod show;
 
+use pane::{NOWHERE, Newest, Pane, back_from};
 use show::{place, record};
 
 /// Joins the records of each key in each window.
@@ -41,6 +42,11 @@ pub struct WindowJoin<K, A, B, P> {
     id: OperatorId,
     pairing: P,
     spans: Spans,
+    // The pane of the last record, which is not in `panes`: almost every record belongs to it, so one comparison
+    // stands for the search of the pane.
+    hot_start_ms: i64,
+    hot_len_ms: u64,
+    hot: Pane<K, A, B>,
     panes: BTreeMap<i64, Pane<K, A, B>>,
     next_fire_ms: i64,
     watermark_ms: i64,
@@ -57,28 +63,6 @@ pub struct WindowJoin<K, A, B, P> {
     unread: Option<(i64, u64)>,
 }
 
-#[derive(Debug)]
-struct Pane<K, A, B> {
-    rows: HashMap<K, Sides<A, B>>,
-    /// Whether records have come since the last checkpoint.
-    touched: bool,
-    /// Whether the store has rows of it.
-    saved: bool,
-}
-
-/// The records of one key in one pane, each with its number, in the order of their arrival.
-#[derive(Debug)]
-struct Sides<A, B> {
-    left: Vec<(u64, A)>,
-    right: Vec<(u64, B)>,
-}
-
-impl<A, B> Default for Sides<A, B> {
-    fn default() -> Self {
-        Self { left: Vec::new(), right: Vec::new() }
-    }
-}
-
 const LEFT: u8 = 0;
 const RIGHT: u8 = 1;
 
@@ -88,6 +72,9 @@ impl<K: Key, A: Shuffled, B: Shuffled, P> WindowJoin<K, A, B, P> {
             id: OperatorId::new(id),
             pairing,
             spans: Spans::new(cut),
+            hot_start_ms: 0,
+            hot_len_ms: 0,
+            hot: Pane::new(),
             panes: BTreeMap::new(),
             next_fire_ms: i64::MAX,
             watermark_ms: UNTIMED,
@@ -107,25 +94,40 @@ impl<K: Key, A: Shuffled, B: Shuffled, P> WindowJoin<K, A, B, P> {
     }
 
     /// Keeps a record, or gives back one that is late.
+    #[inline]
     pub(super) fn take(&mut self, record: Rec<K, Side<A, B>>) -> Option<Rec<K, Side<A, B>>> {
-        let start = self.spans.pane(record.ts);
-        if self.spans.last_end(start) <= i128::from(self.watermark_ms) {
-            self.late += 1;
+        // One unsigned comparison tests both ends.
+        if record.ts.wrapping_sub(self.hot_start_ms) as u64 >= self.hot_len_ms && !self.turn(record.ts) {
             return Some(record);
         }
-        let pane = self.panes.entry(start).or_insert_with(|| {
-            let fires = self.spans.next_end(start, i128::from(self.watermark_ms));
-            self.next_fire_ms = self.next_fire_ms.min(clamp(fires));
-            Pane { rows: HashMap::new(), touched: false, saved: false }
-        });
-        pane.touched = true;
-        let sides = pane.rows.entry(record.key).or_default();
-        match record.val {
-            Side::Left(left) => sides.left.push((self.arrived, left)),
-            Side::Right(right) => sides.right.push((self.arrived, right)),
-        }
+        self.hot.put(record.key, self.arrived, record.val);
         self.arrived += 1;
         None
+    }
+
+    /// Makes the pane of `ts` the hot one; `false` when its last window has fired.
+    #[inline(never)]
+    fn turn(&mut self, ts: i64) -> bool {
+        let start = self.spans.pane(ts);
+        if self.spans.last_end(start) <= i128::from(self.watermark_ms) {
+            self.late += 1;
+            return false;
+        }
+        self.cool();
+        self.hot = self.panes.remove(&start).unwrap_or_else(Pane::new);
+        self.hot.touched = true;
+        (self.hot_start_ms, self.hot_len_ms) = (start, self.spans.pane_len(start));
+        let fires = self.spans.next_end(start, i128::from(self.watermark_ms));
+        self.next_fire_ms = self.next_fire_ms.min(clamp(fires));
+        true
+    }
+
+    /// Puts the hot pane back to the others.
+    fn cool(&mut self) {
+        if self.hot_len_ms > 0 {
+            self.hot_len_ms = 0;
+            self.panes.insert(self.hot_start_ms, std::mem::replace(&mut self.hot, Pane::new()));
+        }
     }
 
     /// Fires every window that ends at or before `until`.
@@ -135,6 +137,7 @@ impl<K: Key, A: Shuffled, B: Shuffled, P> WindowJoin<K, A, B, P> {
         P: Pairing<K, Window, A, B>,
         N: Push<Rec<K, P::Out>, C>,
     {
+        self.cool();
         self.read_until(until, cx.base());
         // What fails behind a firing is no fault of the record that happened to be running.
         let origin = std::mem::replace(&mut cx.base().origin, Origin::None);
@@ -171,22 +174,30 @@ impl<K: Key, A: Shuffled, B: Shuffled, P> WindowJoin<K, A, B, P> {
         let ts = clamp(end - 1);
         let span = Window { start: clamp(end - self.spans.size()), end: clamp(end), fired: Fired::Final };
         let panes = self.panes.iter().take_while(|(start, _)| i128::from(**start) < end);
-        let mut parts: Vec<(&K, &Sides<A, B>)> = panes.flat_map(|(_, pane)| &pane.rows).collect();
-        // Where the parts of one key come from several panes, numbers put their records in order.
-        parts.sort_unstable_by_key(|(key, _)| *key);
+        let panes: Vec<&Pane<K, A, B>> = panes.map(|(_, pane)| pane).collect();
+        // A key that has no row to give in the only pane need not be put in order.
+        let only = panes.len() == 1;
+        let gives = |newest: &Newest| {
+            (P::KEEPS_LEFT || newest.right != NOWHERE) && (P::KEEPS_RIGHT || newest.left != NOWHERE)
+        };
+        let mut parts: Vec<(&K, &Newest, &Pane<K, A, B>)> = Vec::new();
+        for pane in panes {
+            let keys = pane.keys.iter().filter(|(_, newest)| !only || gives(newest));
+            parts.extend(keys.map(|(key, newest)| (key, newest, pane)));
+        }
+        parts.sort_unstable_by_key(|(key, ..)| *key);
         let (mut lefts, mut rights) = (Vec::new(), Vec::new());
-        for parts in parts.chunk_by(|(a, _), (b, _)| a == b) {
+        for parts in parts.chunk_by(|(a, ..), (b, ..)| a == b) {
             lefts.clear();
             rights.clear();
-            for (_, sides) in parts {
-                lefts.extend(&sides.left);
-                rights.extend(&sides.right);
+            for (_, newest, pane) in parts {
+                lefts.extend(back_from(&pane.left, newest.left).map(|kept| (kept.number, &kept.val)));
+                rights.extend(back_from(&pane.right, newest.right).map(|kept| (kept.number, &kept.val)));
             }
-            if parts.len() > 1 {
-                lefts.sort_unstable_by_key(|(number, _)| *number);
-                rights.sort_unstable_by_key(|(number, _)| *number);
-            }
-            let Some((key, _)) = parts.first() else { continue };
+            // Numbers put the records of a key in order, from whatever panes they come.
+            lefts.sort_unstable_by_key(|(number, _)| *number);
+            rights.sort_unstable_by_key(|(number, _)| *number);
+            let Some((key, ..)) = parts.first() else { continue };
             let at = At { key: *key, span };
             let mut give = |val| next.push(Rec { ts, key: K::clone(key), val }, cx);
             if rights.is_empty() {
@@ -233,6 +244,7 @@ impl<K: Key, A: Shuffled, B: Shuffled, P> WindowJoin<K, A, B, P> {
     /// Takes the rows of a page that are not here.
     fn turn_page(&mut self, page: &mut Page<'_>) {
         let Some(mut unread) = self.unread else { return };
+        self.cool();
         let (panes, own_from) = (&mut self.panes, self.own_from);
         page.rows(self.id, &mut |key, value| {
             let row = Row::of(key)?;
@@ -269,6 +281,7 @@ impl<K: Key, A: Shuffled, B: Shuffled, P> WindowJoin<K, A, B, P> {
             System::CheckPoint(saver) => self.save(saver),
             System::End => self.fire(i128::MAX, next, cx),
             System::RemoveSplit => {
+                self.cool();
                 self.panes.clear();
                 self.next_fire_ms = i64::MAX;
             }
@@ -289,6 +302,7 @@ impl<K: Key, A: Shuffled, B: Shuffled, P> WindowJoin<K, A, B, P> {
     }
 
     fn save(&mut self, saver: &mut Saver<'_>) {
+        self.cool();
         let (id, saved) = (self.id, self.saved);
         for start in self.dropped.drain(..) {
             saver.delete_all(id, &pane_tag(start));
@@ -296,13 +310,11 @@ impl<K: Key, A: Shuffled, B: Shuffled, P> WindowJoin<K, A, B, P> {
         for (&start, pane) in self.panes.iter_mut().filter(|(_, pane)| pane.touched) {
             pane.touched = false;
             pane.saved = true;
-            for (key, sides) in &pane.rows {
-                for (number, left) in sides.left.iter().rev().take_while(|(number, _)| *number >= saved) {
-                    saver.put(id, &tag(start, *number, LEFT), key, left);
-                }
-                for (number, right) in sides.right.iter().rev().take_while(|(number, _)| *number >= saved) {
-                    saver.put(id, &tag(start, *number, RIGHT), key, right);
-                }
+            for (key, newest) in &pane.keys {
+                let new = back_from(&pane.left, newest.left).take_while(|kept| kept.number >= saved);
+                new.for_each(|kept| saver.put(id, &tag(start, kept.number, LEFT), key, &kept.val));
+                let new = back_from(&pane.right, newest.right).take_while(|kept| kept.number >= saved);
+                new.for_each(|kept| saver.put(id, &tag(start, kept.number, RIGHT), key, &kept.val));
             }
         }
         self.saved = self.arrived;
@@ -348,22 +360,15 @@ fn put_aside<K: Key, A: DeserializeOwned, B: DeserializeOwned>(
     if row.number >= own_from {
         return Ok(());
     }
-    let pane =
-        panes.entry(row.pane).or_insert_with(|| Pane { rows: HashMap::new(), touched: false, saved: true });
+    let pane = panes.entry(row.pane).or_insert_with(Pane::new);
     pane.saved = true;
-    let sides = pane.rows.entry(codec::key_from_slice(row.key)?).or_default();
-    match row.side {
-        LEFT => insert(&mut sides.left, row.number, codec::from_slice(value)?),
-        RIGHT => insert(&mut sides.right, row.number, codec::from_slice(value)?),
+    let val = match row.side {
+        LEFT => Side::Left(codec::from_slice(value)?),
+        RIGHT => Side::Right(codec::from_slice(value)?),
         _ => return Err(CodecError::Invalid { at: 16, what: "the side of a join".to_owned() }),
-    }
+    };
+    pane.put(codec::key_from_slice(row.key)?, row.number, val);
     Ok(())
-}
-
-/// Stored rows come in the order of their numbers, but behind what has come to the machine meanwhile.
-fn insert<V>(rows: &mut Vec<(u64, V)>, number: u64, value: V) {
-    let at = rows.iter().rposition(|(other, _)| *other < number).map_or(0, |before| before + 1);
-    rows.insert(at, (number, value));
 }
 
 impl<K: Key, A: Shuffled, B: Shuffled, P> Operator<Rec<K, Side<A, B>>> for WindowJoin<K, A, B, P>
