@@ -18,6 +18,7 @@ pub mod processing_time;
 pub mod running;
 pub mod session_aggregate;
 pub mod table_join;
+mod timers;
 pub mod try_map;
 pub mod updating_aggregate;
 pub mod window_aggregate;

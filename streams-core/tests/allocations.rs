@@ -206,8 +206,8 @@ fn events(n: u64) -> Vec<Event> {
 #[track_caller]
 fn check<J: streams_core::Job>(job: J) {
     let allocations = allocations(job);
-    // Handing over a batch and draining the ends takes a few, whatever the number of records.
-    assert!(allocations < 20, "{allocations} allocations for 100,000 records");
+    // Handing over a batch, draining the ends and lists that double take a few, whatever the number of records.
+    assert!(allocations < 50, "{allocations} allocations for 100,000 records");
 }
 
 fn allocations<J: streams_core::Job>(job: J) -> u64 {

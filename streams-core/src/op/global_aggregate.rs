@@ -1,11 +1,10 @@
 //! `window(count_window(..))` and `window(global(..))`: results after a number of records, and at moments of event
 //! time, without windows of event time.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::marker::PhantomData;
 
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::Aggregates;
@@ -13,6 +12,7 @@ use crate::context::Context;
 use crate::effects::Origin;
 use crate::key::Key;
 use crate::op::order;
+use crate::op::timers::Timers;
 use crate::op::window_aggregate::tags::clamp;
 use crate::push::{Operator, Push, System};
 use crate::record::Rec;
@@ -52,9 +52,11 @@ pub struct GlobalAggregate<K, T, A: Aggregates<T>, F> {
     aggregates: A,
     finish: F,
     triggers: Triggers,
+    /// Whether numbers of records give results.
+    counts: bool,
     rows: HashMap<K, Row<A::State>>,
     /// When to look at which key; too early for keys with newer records.
-    timers: BinaryHeap<Reverse<(i128, K)>>,
+    timers: Timers<K>,
     /// Nothing happens before event time reaches this.
     next_ms: i64,
     watermark_ms: i64,
@@ -74,7 +76,7 @@ struct Row<S> {
     /// When it is due, as the store has it.
     saved: Option<i64>,
     /// When somebody looks at it.
-    armed: i128,
+    armed: Option<i64>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -90,8 +92,31 @@ struct Kept<S> {
     due_ms: i64,
 }
 
-/// Never.
-const NEVER: i128 = i128::MAX;
+/// When a key is forgotten that was last heard of at this time; none where event time cannot come so far.
+fn due(ttl_ms: Option<i64>, last_ms: i64) -> Option<i64> {
+    last_ms.checked_add(ttl_ms?)
+}
+
+impl Triggers {
+    /// What the number of records that a window has by now gives.
+    fn counted<T, A: Aggregates<T>>(
+        self,
+        kept: &mut Kept<A::State>,
+        aggregates: &A,
+    ) -> Option<(A::State, Fired)> {
+        let full = self.full == Some(kept.n);
+        if !full && self.every.is_none_or(|every| !kept.n.is_multiple_of(every)) {
+            return None;
+        }
+        kept.fresh = 0;
+        kept.n = if full { 0 } else { kept.n };
+        let state = match full || self.discarding {
+            true => std::mem::replace(&mut kept.state, aggregates.init()),
+            false => kept.state.clone(),
+        };
+        Some((state, if full { Fired::Final } else { Fired::Early }))
+    }
+}
 
 impl<K: Key, T, A: Aggregates<T>, F> GlobalAggregate<K, T, A, F> {
     pub(crate) fn new(id: &'static str, triggers: Triggers, aggregates: A, finish: F) -> Self {
@@ -100,8 +125,9 @@ impl<K: Key, T, A: Aggregates<T>, F> GlobalAggregate<K, T, A, F> {
             aggregates,
             finish,
             triggers,
+            counts: triggers.full.is_some() || triggers.every.is_some(),
             rows: HashMap::new(),
-            timers: BinaryHeap::new(),
+            timers: Timers::new(triggers.ttl_ms.unwrap_or_default()),
             next_ms: i64::MAX,
             watermark_ms: UNTIMED,
             fresh: false,
@@ -115,20 +141,35 @@ impl<K: Key, T, A: Aggregates<T>, F> GlobalAggregate<K, T, A, F> {
         i128::from(self.watermark_ms)
     }
 
-    /// When a key is forgotten that was last heard of at this time.
-    fn due(&self, last_ms: i64) -> i128 {
-        self.triggers.ttl_ms.map_or(NEVER, |ttl_ms| i128::from(last_ms) + i128::from(ttl_ms))
-    }
-
     /// The first multiple of `early` behind `after`.
     fn next_early(&self, after: i128) -> Option<i128> {
         let early_ms = i128::from(self.triggers.early_ms?);
         Some((after.div_euclid(early_ms) + 1) * early_ms)
     }
 
+    /// Some row has something that is in no result.
+    fn freshen(&mut self) {
+        if !self.fresh
+            && let Some(early) = self.next_early(self.now())
+        {
+            self.fresh = true;
+            self.next_ms = self.next_ms.min(clamp(early));
+        }
+    }
+
+    /// When the first key is to be looked at.
+    fn first_timer(&mut self) -> Option<i64> {
+        let (rows, ttl_ms) = (&mut self.rows, self.triggers.ttl_ms);
+        self.timers.first(|at, key| {
+            let row = rows.get_mut(key).filter(|row| row.armed == Some(at))?;
+            row.armed = due(ttl_ms, row.kept.last_ms);
+            row.armed
+        })
+    }
+
     /// When something happens next, if no record comes.
-    fn next(&self, after: i128) -> i64 {
-        let timer = self.timers.peek().map(|Reverse((at, _))| *at);
+    fn next(&mut self, after: i128) -> i64 {
+        let timer = self.first_timer().map(i128::from);
         let unread_ms = self.unread_ms.filter(|_| self.triggers.ttl_ms.is_some());
         let unread = unread_ms.map(|unread_ms| after.max(i128::from(unread_ms)) + 1);
         let fresh = self.fresh || self.unread_ms.is_some();
@@ -137,14 +178,12 @@ impl<K: Key, T, A: Aggregates<T>, F> GlobalAggregate<K, T, A, F> {
         first.map_or(i64::MAX, clamp)
     }
 
-    /// Makes sure that somebody looks at the key when it is due.
-    fn arm(&mut self, key: &K) {
-        let Some(last_ms) = self.rows.get(key).map(|row| row.kept.last_ms) else { return };
-        let due = self.due(last_ms);
-        let Some(row) = self.rows.get_mut(key).filter(|row| due < row.armed) else { return };
-        row.armed = due;
-        self.timers.push(Reverse((due, key.clone())));
-        self.next_ms = self.next_ms.min(clamp(due));
+    /// Puts down when somebody looks at a key that was last heard of at this time.
+    fn arm(&mut self, key: &K, last_ms: i64) -> Option<i64> {
+        let at_ms = due(self.triggers.ttl_ms, last_ms)?;
+        self.timers.push(at_ms, key.clone());
+        self.next_ms = self.next_ms.min(at_ms);
+        Some(at_ms)
     }
 
     fn give<R, C, N>(&self, key: K, at_ms: i64, fired: Fired, state: A::State, next: &mut N, cx: &mut C)
@@ -201,42 +240,36 @@ impl<K: Key, T, A: Aggregates<T>, F> GlobalAggregate<K, T, A, F> {
         C: Context,
         N: Push<Rec<K, R>, C>,
     {
-        let mut due = Vec::new();
-        while let Some(Reverse((at, _))) = self.timers.peek()
-            && *at <= to
-        {
-            let Some(Reverse((at, key))) = self.timers.pop() else { break };
-            let Some(row) = self.rows.get_mut(&key).filter(|row| row.armed == at) else { continue };
-            row.armed = NEVER;
-            let last_ms = row.kept.last_ms;
-            let over = self.due(last_ms);
-            if over > to {
-                self.arm(&key);
+        while self.first_timer().is_some_and(|at_ms| i128::from(at_ms) <= to) {
+            let Some((at_ms, key)) = self.timers.pop() else { break };
+            let Entry::Occupied(mut found) = self.rows.entry(key) else { continue };
+            let row = found.get_mut();
+            if row.armed != Some(at_ms) {
                 continue;
             }
-            let Some(kept) = self.empty(&key) else { continue };
+            row.armed = due(self.triggers.ttl_ms, row.kept.last_ms);
+            if row.armed != Some(at_ms) {
+                if let Some(later_ms) = row.armed {
+                    self.timers.push(later_ms, found.key().clone());
+                }
+                continue;
+            }
+            let (key, kept) = if self.unread_ms.is_none() {
+                let (key, row) = found.remove_entry();
+                self.dropped.extend(row.saved.map(|saved| (key.clone(), saved)));
+                (key, row.kept)
+            } else {
+                // As long as rows are read, an empty one says that what the store has is old.
+                let nothing =
+                    Kept { state: self.aggregates.init(), n: 0, fresh: 0, last_ms: UNTIMED, due_ms: 0 };
+                (row.armed, row.changed) = (None, true);
+                let kept = std::mem::replace(&mut row.kept, nothing);
+                (found.key().clone(), kept)
+            };
             if self.has_result(&kept) {
-                due.push((over, key, kept.state));
+                self.give(key, at_ms.saturating_sub(1), Fired::Final, kept.state, next, cx);
             }
         }
-        due.sort_unstable_by(|(a, first, _), (b, second, _)| (a, first).cmp(&(b, second)));
-        for (over, key, state) in due {
-            self.give(key, clamp(over - 1), Fired::Final, state, next, cx);
-        }
-    }
-
-    /// Takes out what the key has.
-    fn empty(&mut self, key: &K) -> Option<Kept<A::State>> {
-        let row = self.rows.get_mut(key)?;
-        let nothing = Kept { state: self.aggregates.init(), n: 0, fresh: 0, last_ms: UNTIMED, due_ms: 0 };
-        row.changed = true;
-        let kept = std::mem::replace(&mut row.kept, nothing);
-        if self.unread_ms.is_none() {
-            // As long as rows are read, an empty one says that what the store has is old.
-            let saved = self.rows.remove(key).and_then(|row| row.saved);
-            self.dropped.extend(saved.map(|saved| (key.clone(), saved)));
-        }
-        Some(kept)
     }
 
     /// Whether the end of a window with this gives a result.
@@ -305,28 +338,19 @@ where
                 row
             }
         };
-        let (kept, triggers) = (&mut row.kept, self.triggers);
+        let kept = &mut row.kept;
         row.changed = true;
         kept.last_ms = kept.last_ms.max(heard_ms);
         kept.n += 1;
         kept.fresh += 1;
         self.aggregates.add(&mut kept.state, &record.val);
-        let full = triggers.full == Some(kept.n);
-        if full || triggers.every.is_some_and(|every| kept.n.is_multiple_of(every)) {
-            kept.fresh = 0;
-            kept.n = if full { 0 } else { kept.n };
-            let state = match full || triggers.discarding {
-                true => std::mem::replace(&mut kept.state, self.aggregates.init()),
-                false => kept.state.clone(),
-            };
-            let fired = if full { Fired::Final } else { Fired::Early };
+        if self.counts
+            && let Some((state, fired)) = self.triggers.counted(kept, &self.aggregates)
+        {
             return self.give(record.key, record.ts, fired, state, next, cx);
         }
-        if !self.fresh
-            && let Some(early) = self.next_early(self.now())
-        {
-            self.fresh = true;
-            self.next_ms = self.next_ms.min(clamp(early));
+        if self.triggers.early_ms.is_some() {
+            self.freshen();
         }
     }
 

@@ -1,7 +1,5 @@
 //! `window(session(gap))`: one result per key and run of records that are less than the gap apart.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::marker::PhantomData;
 
 use hashbrown::HashMap;
@@ -11,6 +9,7 @@ use crate::context::Context;
 use crate::effects::Origin;
 use crate::key::Key;
 use crate::op::late::{LateOperator, Nowhere};
+use crate::op::timers::Timers;
 use crate::op::window_aggregate::tags::clamp;
 use crate::push::{Operator, Push, System};
 use crate::record::Rec;
@@ -42,13 +41,13 @@ pub struct SessionAggregate<K, T, A: Aggregates<T>, F> {
     aggregates: A,
     finish: F,
     gap: i128,
-    gap_ms: u64,
+    gap_ms: i64,
     lateness: i128,
     updates: Updates,
     keys: HashMap<K, Sessions<A::State>>,
     /// When to look at which key. A session that goes on does not move its key here: it is looked at too early,
     /// and then again.
-    timers: BinaryHeap<Reverse<(i128, K)>>,
+    timers: Timers<K>,
     /// Nothing happens before event time reaches this.
     next_ms: i64,
     watermark_ms: i64,
@@ -78,11 +77,11 @@ impl<K: Key, T, A: Aggregates<T>, F> SessionAggregate<K, T, A, F> {
             aggregates,
             finish,
             gap: i128::from(gap_ms),
-            gap_ms: gap_ms.unsigned_abs(),
+            gap_ms,
             lateness: i128::from(updates.lateness_ms),
             updates,
             keys: HashMap::new(),
-            timers: BinaryHeap::new(),
+            timers: Timers::new(gap_ms),
             next_ms: i64::MAX,
             watermark_ms: UNTIMED,
             fresh: false,
@@ -103,9 +102,22 @@ impl<K: Key, T, A: Aggregates<T>, F> SessionAggregate<K, T, A, F> {
         Some((after.div_euclid(early_ms) + 1) * early_ms)
     }
 
+    /// When the first key is to be looked at.
+    fn first_timer(&mut self) -> Option<i64> {
+        let (now, gap, lateness) = (self.now(), self.gap, self.lateness);
+        let keys = &mut self.keys;
+        self.timers.first(|at_ms, key| {
+            let at = i128::from(at_ms);
+            let sessions = keys.get_mut(key).filter(|sessions| sessions.armed == at)?;
+            // Of several sessions one may have fired since the watermark.
+            sessions.armed = sessions.due(now, gap, lateness).max(at);
+            i64::try_from(sessions.armed).ok()
+        })
+    }
+
     /// When something happens next, if no record comes.
-    fn next(&self, after: i128) -> i64 {
-        let timer = self.timers.peek().map(|Reverse((at, _))| *at);
+    fn next(&mut self, after: i128) -> i64 {
+        let timer = self.first_timer().map(i128::from);
         let unread = self.unread_ms.map(|unread_ms| after.max(i128::from(unread_ms)) + 1);
         let fresh = self.fresh || self.unread_ms.is_some();
         let early = if fresh { self.next_early(after) } else { None };
@@ -119,14 +131,18 @@ impl<K: Key, T, A: Aggregates<T>, F> SessionAggregate<K, T, A, F> {
         let due = sessions.due(now, self.gap, self.lateness);
         if due < sessions.armed {
             sessions.armed = due;
-            self.timers.push(Reverse((due, key.clone())));
-            self.next_ms = self.next_ms.min(clamp(due));
+            // Event time cannot come to what lies behind.
+            if let Ok(due_ms) = i64::try_from(due) {
+                self.timers.push(due_ms, key.clone());
+                self.next_ms = self.next_ms.min(due_ms);
+            }
         }
     }
 
     /// Something of what the session holds is in no result.
     fn freshen(&mut self) {
-        if !self.fresh
+        if self.updates.early_ms.is_some()
+            && !self.fresh
             && let Some(early) = self.next_early(self.now())
         {
             self.fresh = true;
@@ -188,7 +204,10 @@ impl<K: Key, T, A: Aggregates<T>, F> SessionAggregate<K, T, A, F> {
             self.give_all(due, next, cx);
             from = early;
         }
-        let due = self.finals(from, to);
+        let due = match until {
+            Some(_) => self.finals(from, to),
+            None => self.last(),
+        };
         self.give_all(due, next, cx);
         // The end of the input leaves nothing, and event time where it is.
         self.fresh &= until.is_some();
@@ -199,13 +218,12 @@ impl<K: Key, T, A: Aggregates<T>, F> SessionAggregate<K, T, A, F> {
     /// The results of sessions that end behind `from` and not behind `to`; drops what is over for the lateness.
     fn finals(&mut self, from: i128, to: i128) -> Vec<Due<K, A::State>> {
         let mut due = Vec::new();
-        while let Some(Reverse((at, _))) = self.timers.peek()
-            && *at <= to
-        {
-            let Some(Reverse((at, key))) = self.timers.pop() else { break };
+        while self.first_timer().is_some_and(|at_ms| i128::from(at_ms) <= to) {
+            let Some((at_ms, key)) = self.timers.pop() else { break };
             let (gap, lateness, discarding) = (self.gap, self.lateness, self.updates.discarding);
             let (aggregates, dropped) = (&self.aggregates, &mut self.dropped);
-            let Some(sessions) = self.keys.get_mut(&key).filter(|sessions| sessions.armed == at) else {
+            let Some(sessions) = self.keys.get_mut(&key).filter(|found| found.armed == i128::from(at_ms))
+            else {
                 continue;
             };
             sessions.list.retain_mut(|session| {
@@ -235,6 +253,25 @@ impl<K: Key, T, A: Aggregates<T>, F> SessionAggregate<K, T, A, F> {
                 self.arm(&key, to);
             }
         }
+        due
+    }
+
+    /// The results of all open sessions; drops everything.
+    fn last(&mut self) -> Vec<Due<K, A::State>> {
+        let (now, gap, discarding) = (self.now(), self.gap, self.updates.discarding);
+        let mut due = Vec::with_capacity(self.keys.len());
+        for (key, sessions) in self.keys.drain() {
+            for session in sessions.list {
+                self.dropped.extend(session.saved.map(|place| (key.clone(), place)));
+                let (end, kept) = (session.end(gap), session.kept);
+                if end > now && (kept.fresh || !discarding) {
+                    let fired = if kept.fired { Fired::Update } else { Fired::Final };
+                    let (key, start_ms, state) = (key.clone(), kept.start_ms, kept.state);
+                    due.push(Due { end, start_ms, key, fired, state });
+                }
+            }
+        }
+        self.timers.clear();
         due
     }
 

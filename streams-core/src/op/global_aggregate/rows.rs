@@ -3,7 +3,7 @@
 
 use serde::de::DeserializeOwned;
 
-use super::{GlobalAggregate, Kept, NEVER, Row};
+use super::{GlobalAggregate, Kept, Row, due};
 use crate::aggregate::{Aggregates, type_name};
 use crate::codec;
 use crate::context::Cx;
@@ -34,14 +34,22 @@ impl<K: Key, T, A: Aggregates<T>, F> GlobalAggregate<K, T, A, F> {
         self.read(key, cx);
         let last_ms = at_ms.max(self.watermark_ms);
         match self.rows.get_mut(key) {
-            Some(row) if row.kept.n > 0 => return,
-            Some(row) => row.kept.last_ms = last_ms,
+            Some(row) if row.kept.n > 0 => {}
+            Some(row) => {
+                row.kept.last_ms = last_ms;
+                // The window before this one may have been heard of later.
+                let at_ms = due(self.triggers.ttl_ms, last_ms);
+                if at_ms.is_some() && row.armed.is_none_or(|armed_ms| at_ms < Some(armed_ms)) {
+                    row.armed = at_ms;
+                    self.arm(key, last_ms);
+                }
+            }
             None => {
                 let kept = Kept { state: self.aggregates.init(), n: 0, fresh: 0, last_ms, due_ms: 0 };
-                self.rows.insert(key.clone(), Row { kept, changed: false, saved: None, armed: NEVER });
+                let armed = self.arm(key, last_ms);
+                self.rows.insert(key.clone(), Row { kept, changed: false, saved: None, armed });
             }
         }
-        self.arm(key);
     }
 
     /// Reads the row of a key that is not in memory, if there is one.
@@ -57,15 +65,14 @@ impl<K: Key, T, A: Aggregates<T>, F> GlobalAggregate<K, T, A, F> {
 
     /// Takes a stored row that is not in memory; one whose time is over is dropped.
     fn take_up(&mut self, key: K, kept: Kept<A::State>) {
-        if self.due(kept.last_ms) <= self.now() {
+        if due(self.triggers.ttl_ms, kept.last_ms).is_some_and(|due_ms| due_ms <= self.watermark_ms) {
             self.dropped.push((key, kept.due_ms));
             return;
         }
         self.fresh |= kept.fresh > 0;
         let saved = Some(kept.due_ms);
-        let row = Row { kept, changed: false, saved, armed: NEVER };
-        self.rows.insert(key.clone(), row);
-        self.arm(&key);
+        let armed = self.arm(&key, kept.last_ms);
+        self.rows.insert(key, Row { kept, changed: false, saved, armed });
     }
 
     /// Reads the keys that are due up to `until` and not here yet.
@@ -175,8 +182,7 @@ impl<K: Key, T, A: Aggregates<T>, F> GlobalAggregate<K, T, A, F> {
             saver.delete_at(id, &|row| due_row(&key, due_ms, row));
         }
         for (key, row) in self.rows.iter_mut().filter(|(_, row)| row.changed) {
-            let due = ttl_ms.map(|ttl_ms| i128::from(row.kept.last_ms) + i128::from(ttl_ms));
-            let due_ms = clamp(due.unwrap_or(NEVER));
+            let due_ms = due(ttl_ms, row.kept.last_ms).unwrap_or(i64::MAX);
             let is_empty = row.kept.n == 0;
             if let Some(old_ms) = row.saved.filter(|old_ms| is_empty || *old_ms != due_ms) {
                 saver.delete_at(id, &|row| due_row(key, old_ms, row));
@@ -187,7 +193,7 @@ impl<K: Key, T, A: Aggregates<T>, F> GlobalAggregate<K, T, A, F> {
                 row.saved = None;
                 continue;
             }
-            if due.is_some() && row.saved != Some(due_ms) {
+            if ttl_ms.is_some() && row.saved != Some(due_ms) {
                 saver.put_at(id, &|row| due_row(key, due_ms, row), &());
             }
             row.kept.due_ms = due_ms;
