@@ -32,7 +32,8 @@ pub struct Won {
 }
 
 impl Act {
-    pub fn of(event: Event) -> Option<Self> {
+    #[inline]
+    pub fn of(event: &Event) -> Option<Self> {
         match event {
             Event::Person(_) => None,
             Event::Auction(a) => Some(Self::Opened {
@@ -50,6 +51,7 @@ impl Act {
         }
     }
 
+    #[inline]
     pub fn at(&self) -> i64 {
         match self {
             Self::Opened { terms, .. } => terms.opens,
@@ -57,6 +59,7 @@ impl Act {
         }
     }
 
+    #[inline]
     pub fn auction(&self) -> usize {
         match self {
             Self::Opened { auction, .. } | Self::Offered { auction, .. } => *auction,
@@ -77,6 +80,7 @@ pub struct Bidding {
 }
 
 impl Bidding {
+    #[inline(always)]
     fn offer(&mut self, at: i64, price: u64) {
         match &self.terms {
             None => self.early.push((at, price)),
@@ -104,6 +108,7 @@ impl Accumulator<Act> for Winning {
         Bidding { terms: None, best: None, early: Vec::new() }
     }
 
+    #[inline(always)]
     fn add(&self, bidding: &mut Bidding, act: Act) {
         match act {
             Act::Opened { terms, .. } => bidding.open(terms),

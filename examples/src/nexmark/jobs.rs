@@ -8,7 +8,7 @@ use std::time::Duration;
 use streams_runtime::prelude::*;
 
 use super::auctions::{Act, Winning};
-use super::input::{Auction, Bid, Event, Person};
+use super::input::{Bid, Event, Person};
 
 /// Everything, as it is.
 #[stream_job]
@@ -36,7 +36,9 @@ pub struct Selected {
 #[stream_job]
 pub fn q2(events: Stream<Event>) -> Stream<Selected> {
     events.filter_map(|event| match event {
-        Event::Bid(Bid { auction, price, .. }) if auction % 123 == 0 => Some(Selected { auction, price }),
+        Event::Bid(bid) if bid.auction % 123 == 0 => {
+            Some(Selected { auction: bid.auction, price: bid.price })
+        }
         _ => None,
     })
 }
@@ -69,14 +71,9 @@ pub struct Listing {
     pub at: i64,
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "`filter_map` gives its records away")]
 fn listing(event: Event) -> Option<Listing> {
-    match event {
-        Event::Auction(Auction { seller, id, reserve, date_time, .. }) => {
-            Some(Listing { seller, auction: id, reserve, at: date_time as i64 })
-        }
-        _ => None,
-    }
+    let Event::Auction(a) = event else { return None };
+    Some(Listing { seller: a.seller, auction: a.id, reserve: a.reserve, at: a.date_time as i64 })
 }
 
 /// An auction of a person nearby.
@@ -125,7 +122,7 @@ pub fn q4(
     #[arg(default = "1s")] longest: Duration,
 ) -> Stream<Paid> {
     events
-        .filter_map(Act::of)
+        .filter_map(|event| Act::of(&event))
         .event_time(Act::at, out_of_order(slack))
         .key_by(Act::auction)
         .window(global(ttl(longest)))
@@ -172,14 +169,9 @@ pub struct Offer {
     pub at: i64,
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "`filter_map` gives its records away")]
 fn offer(event: Event) -> Option<Offer> {
-    match event {
-        Event::Bid(Bid { auction, bidder, price, date_time, .. }) => {
-            Some(Offer { auction, bidder, price, at: date_time as i64 })
-        }
-        _ => None,
-    }
+    let Event::Bid(bid) = event else { return None };
+    Some(Offer { auction: bid.auction, bidder: bid.bidder, price: bid.price, at: bid.date_time as i64 })
 }
 
 /// The highest bid of a window.
