@@ -24,16 +24,6 @@ impl<R> Operator<R> for Id {
     {
         next.push_shared(record, cx);
     }
-
-    #[inline(always)]
-    fn wants<C: Context, N: Push<R, C>>(&mut self, record: &R, next: &mut N, cx: &mut C) -> bool {
-        next.wants(record, cx)
-    }
-
-    #[inline(always)]
-    fn push_wanted<C: Context, N: Push<R, C>>(&mut self, record: R, next: &mut N, cx: &mut C) {
-        next.push_wanted(record, cx);
-    }
 }
 
 /// `A`, then `B`.
@@ -65,16 +55,6 @@ where
     }
 
     #[inline(always)]
-    fn wants(&mut self, record: &R, cx: &mut C) -> bool {
-        self.operator.wants(record, self.next, cx)
-    }
-
-    #[inline(always)]
-    fn push_wanted(&mut self, record: R, cx: &mut C) {
-        self.operator.push_wanted(record, self.next, cx);
-    }
-
-    #[inline(always)]
     fn watermark(&mut self, at_ms: i64, cx: &mut C) {
         self.operator.watermark(at_ms, self.next, cx);
     }
@@ -99,16 +79,6 @@ impl<R, A: Operator<R>, B: Operator<A::Out>> Operator<R> for Then<A, B> {
         R: Clone,
     {
         self.0.push_shared(record, &mut Behind { operator: &mut self.1, next }, cx);
-    }
-
-    #[inline(always)]
-    fn wants<C: Context, N: Push<B::Out, C>>(&mut self, record: &R, next: &mut N, cx: &mut C) -> bool {
-        self.0.wants(record, &mut Behind { operator: &mut self.1, next }, cx)
-    }
-
-    #[inline(always)]
-    fn push_wanted<C: Context, N: Push<B::Out, C>>(&mut self, record: R, next: &mut N, cx: &mut C) {
-        self.0.push_wanted(record, &mut Behind { operator: &mut self.1, next }, cx);
     }
 
     #[inline(always)]
@@ -166,16 +136,6 @@ where
         H: Clone,
     {
         self.operators.push_shared(record, &mut self.tail, cx);
-    }
-
-    #[inline(always)]
-    fn wants(&mut self, record: &H, cx: &mut C) -> bool {
-        self.operators.wants(record, &mut self.tail, cx)
-    }
-
-    #[inline(always)]
-    fn push_wanted(&mut self, record: H, cx: &mut C) {
-        self.operators.push_wanted(record, &mut self.tail, cx);
     }
 
     #[inline(always)]

@@ -71,17 +71,6 @@ pub trait Push<R, C: Context> {
     {
         self.push(record.clone(), cx);
     }
-    /// Whether it takes this record, as far as filters say that stand in front; none of them is asked again, since
-    /// [`Self::push_wanted`] with this record is the next call if so, and there is none otherwise.
-    #[inline(always)]
-    fn wants(&mut self, _record: &R, _cx: &mut C) -> bool {
-        true
-    }
-    /// A record that it wants.
-    #[inline(always)]
-    fn push_wanted(&mut self, record: R, cx: &mut C) {
-        self.push(record, cx);
-    }
     /// Event time has reached `at_ms`: no record with a smaller time is expected.
     fn watermark(&mut self, at_ms: i64, cx: &mut C);
     /// A message for every operator.
@@ -105,18 +94,6 @@ pub trait Operator<R> {
         R: Clone,
     {
         self.push(record.clone(), next, cx);
-    }
-
-    /// Whether it takes this record, see [`Push::wants`].
-    #[inline(always)]
-    fn wants<C: Context, N: Push<Self::Out, C>>(&mut self, _record: &R, _next: &mut N, _cx: &mut C) -> bool {
-        true
-    }
-
-    /// A record that it wants.
-    #[inline(always)]
-    fn push_wanted<C: Context, N: Push<Self::Out, C>>(&mut self, record: R, next: &mut N, cx: &mut C) {
-        self.push(record, next, cx);
     }
 
     /// Event time has reached `at_ms`.

@@ -47,13 +47,8 @@ where
 {
     #[inline(always)]
     fn push(&mut self, record: Rec<K, T>, cx: &mut C) {
-        // Filtered streams mostly part, so that the record is for one of them and need not be copied.
-        if self.1.wants(&record, cx) {
-            self.0.push_shared(&record, cx);
-            self.1.push_wanted(record, cx);
-        } else {
-            self.0.push(record, cx);
-        }
+        self.0.push_shared(&record, cx);
+        self.1.push(record, cx);
     }
 
     #[inline(always)]
@@ -109,16 +104,6 @@ impl<R, C: Context> Push<R, C> for Boxed<R, C> {
     }
 
     #[inline]
-    fn wants(&mut self, record: &R, cx: &mut C) -> bool {
-        self.0.wants(record, cx)
-    }
-
-    #[inline]
-    fn push_wanted(&mut self, record: R, cx: &mut C) {
-        self.0.push_wanted(record, cx);
-    }
-
-    #[inline]
     fn watermark(&mut self, at_ms: i64, cx: &mut C) {
         self.0.watermark(at_ms, cx);
     }
@@ -150,16 +135,6 @@ where
         R: Clone,
     {
         cx.0.next.push_shared(record, &mut cx.1);
-    }
-
-    #[inline(always)]
-    fn wants(&mut self, record: &R, cx: &mut (crate::merge::Merge<N>, C)) -> bool {
-        cx.0.next.wants(record, &mut cx.1)
-    }
-
-    #[inline(always)]
-    fn push_wanted(&mut self, record: R, cx: &mut (crate::merge::Merge<N>, C)) {
-        cx.0.next.push_wanted(record, &mut cx.1);
     }
 
     #[inline(always)]
@@ -195,16 +170,6 @@ where
         R: Clone,
     {
         self.0.push_shared(record, &mut cx.1);
-    }
-
-    #[inline(always)]
-    fn wants(&mut self, record: &R, cx: &mut (M, C)) -> bool {
-        self.0.wants(record, &mut cx.1)
-    }
-
-    #[inline(always)]
-    fn push_wanted(&mut self, record: R, cx: &mut (M, C)) {
-        self.0.push_wanted(record, &mut cx.1);
     }
 
     #[inline(always)]
