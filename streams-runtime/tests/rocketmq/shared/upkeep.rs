@@ -222,7 +222,7 @@ async fn a_step_back_gives_the_same_results_under_the_same_numbers_to_the_same_p
     let (kept, _, expected) = stepped_back("").await;
     kept.ok("state import early.savepoint --state two");
     let mut other = kept.fleet.joining("--local-only --state two --slack 7s");
-    refused(&shown(&mut other), 1, "other code ran here and was not ended by a signal");
+    refused(&shown(&mut other), 1, "ran here and were not ended by a signal");
     let again = kept.fleet.join_with("--local-only --state two");
     let (found, dropped) = kept.fleet.wait_for(expected.len()).await;
     assert!(found == expected, "{} results of {}", found.len(), expected.len());
