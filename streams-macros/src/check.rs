@@ -44,8 +44,7 @@ pub(crate) fn job(ctxt: &Ctxt, job: &Job) {
 /// call: `fn job(flows: Stream<Flow>, out_of_order: Duration)`.
 fn check_names_hide_nothing(ctxt: &Ctxt, job: &Job) {
     let refuse = |name: &Ident, what: &str| {
-        let accumulators = symbol::ACCUMULATORS.iter().map(|accumulator| accumulator.name);
-        if symbol::PRELUDE_FUNCTIONS.iter().copied().chain(accumulators).any(|function| name == function) {
+        if is_function_of_ours(name) {
             ctxt.error_at(
                 name.span(),
                 format!("the {what} `{name}` hides the function `{name}`; choose another name"),
@@ -55,6 +54,12 @@ fn check_names_hide_nothing(ctxt: &Ctxt, job: &Job) {
     job.ports().for_each(|port| refuse(&port.word, "port"));
     job.settings.iter().for_each(|setting| refuse(&setting.name, "setting"));
     job.plain.iter().for_each(|name| refuse(name, "variable"));
+}
+
+/// Whether the prelude, or the language of aggregates, has a function of this name.
+fn is_function_of_ours(name: &Ident) -> bool {
+    let accumulators = symbol::ACCUMULATORS.iter().map(|accumulator| accumulator.name);
+    symbol::PRELUDE_FUNCTIONS.iter().copied().chain(accumulators).any(|function| name == function)
 }
 
 /// Every setting is a flag on the command line, next to the runtime's own: `fn job(.., workers: u32)`.
@@ -125,8 +130,6 @@ fn misspelt(job: &Job, setting: &Ident) -> Option<(String, Span)> {
 /// `fn flows(flows: Stream<Flow>)`, `fn count(..)`, `fn main(..)`.
 fn check_job_is_named(ctxt: &Ctxt, job: &Job) {
     let name = &job.name;
-    let accumulators = symbol::ACCUMULATORS.iter().map(|accumulator| accumulator.name);
-    let words = symbol::PRELUDE_FUNCTIONS.iter().copied().chain(accumulators);
     let parameters =
         job.ports().map(|port| &port.word).chain(job.settings.iter().map(|setting| &setting.name));
     if name == "main" {
@@ -134,7 +137,7 @@ fn check_job_is_named(ctxt: &Ctxt, job: &Job) {
             name.span(),
             "a job is not the program's `main`; give it a name and write `fn main() -> std::process::ExitCode { streams_runtime::main(name) }`",
         );
-    } else if words.into_iter().any(|word| name == word) {
+    } else if is_function_of_ours(name) {
         ctxt.error_at(
             name.span(),
             format!("the job `{name}` hides the function `{name}`; choose another name for the job"),
@@ -222,13 +225,14 @@ fn check_keys_are_owned(ctxt: &Ctxt, job: &Job) {
     for node in job.nodes.iter().filter(|node| node.op.form == Form::Cut) {
         for expr in node.exprs() {
             let Expr::Closure(closure) = expr else { continue };
-            if let Some(method) = borrowing_method(&closure.body) {
+            let values = key_values(&closure.body);
+            if let Some(method) = values.iter().copied().find_map(borrowing_method) {
                 ctxt.error_at(
                     method.span(),
                     format!("a key must be owned, it outlives its record, and `.{method}()` borrows from it; write `.to_owned()` behind it, or `.clone()` in its place"),
                 );
             }
-            if let Some(reference) = leading_reference(&closure.body) {
+            if let Some(reference) = values.iter().copied().find_map(reference) {
                 ctxt.error_at(
                     reference.and_token.span,
                     "a key must be owned, it outlives its record; write `.clone()` behind the field instead of `&` before it",
@@ -238,34 +242,29 @@ fn check_keys_are_owned(ctxt: &Ctxt, job: &Job) {
     }
 }
 
-/// The last call of a key that borrows: `|f| f.host.as_str()`.
-fn borrowing_method(body: &Expr) -> Option<&Ident> {
+/// The last call of a value, where that borrows: `f.host.as_str()`.
+fn borrowing_method(value: &Expr) -> Option<&Ident> {
     const BORROW: &[&str] =
         &["as_bytes", "as_deref", "as_ref", "as_slice", "as_str", "borrow", "deref", "trim"];
-    match body {
-        Expr::MethodCall(call) => {
-            (call.args.is_empty() && BORROW.iter().any(|word| call.method == word)).then_some(&call.method)
-        }
-        Expr::Paren(paren) => borrowing_method(&paren.expr),
-        Expr::Tuple(tuple) => tuple.elems.iter().find_map(borrowing_method),
-        Expr::Block(block) => match block.block.stmts.last()? {
-            syn::Stmt::Expr(expr, None) => borrowing_method(expr),
-            _ => None,
-        },
-        _ => None,
-    }
+    let Expr::MethodCall(call) = value else { return None };
+    (call.args.is_empty() && BORROW.iter().any(|word| call.method == word)).then_some(&call.method)
 }
 
-fn leading_reference(body: &Expr) -> Option<&syn::ExprReference> {
+fn reference(value: &Expr) -> Option<&syn::ExprReference> {
+    let Expr::Reference(reference) = value else { return None };
+    Some(reference)
+}
+
+/// The values that a key is made of: the one that a closure gives, or the parts of its tuple.
+fn key_values(body: &Expr) -> Vec<&Expr> {
     match body {
-        Expr::Reference(reference) => Some(reference),
-        Expr::Paren(paren) => leading_reference(&paren.expr),
-        Expr::Tuple(tuple) => tuple.elems.iter().find_map(leading_reference),
-        Expr::Block(block) => match block.block.stmts.last()? {
-            syn::Stmt::Expr(expr, None) => leading_reference(expr),
-            _ => None,
+        Expr::Paren(paren) => key_values(&paren.expr),
+        Expr::Tuple(tuple) => tuple.elems.iter().flat_map(key_values).collect(),
+        Expr::Block(block) => match block.block.stmts.last() {
+            Some(syn::Stmt::Expr(expr, None)) => key_values(expr),
+            _ => Vec::new(),
         },
-        _ => None,
+        value => vec![value],
     }
 }
 
