@@ -18,11 +18,13 @@ impl<R> Operator<R> for Id {
     }
 
     #[inline(always)]
-    fn push_shared<C: Context, N: Push<R, C>>(&mut self, record: &R, next: &mut N, cx: &mut C)
-    where
-        R: Clone,
-    {
-        next.push_shared(record, cx);
+    fn wants<C: Context, N: Push<R, C>>(&mut self, record: &R, next: &mut N, cx: &mut C) -> bool {
+        next.wants(record, cx)
+    }
+
+    #[inline(always)]
+    fn push_wanted<C: Context, N: Push<R, C>>(&mut self, record: R, next: &mut N, cx: &mut C) {
+        next.push_wanted(record, cx);
     }
 }
 
@@ -47,11 +49,13 @@ where
     }
 
     #[inline(always)]
-    fn push_shared(&mut self, record: &R, cx: &mut C)
-    where
-        R: Clone,
-    {
-        self.operator.push_shared(record, self.next, cx);
+    fn wants(&mut self, record: &R, cx: &mut C) -> bool {
+        self.operator.wants(record, self.next, cx)
+    }
+
+    #[inline(always)]
+    fn push_wanted(&mut self, record: R, cx: &mut C) {
+        self.operator.push_wanted(record, self.next, cx);
     }
 
     #[inline(always)]
@@ -74,11 +78,13 @@ impl<R, A: Operator<R>, B: Operator<A::Out>> Operator<R> for Then<A, B> {
     }
 
     #[inline(always)]
-    fn push_shared<C: Context, N: Push<B::Out, C>>(&mut self, record: &R, next: &mut N, cx: &mut C)
-    where
-        R: Clone,
-    {
-        self.0.push_shared(record, &mut Behind { operator: &mut self.1, next }, cx);
+    fn wants<C: Context, N: Push<B::Out, C>>(&mut self, record: &R, next: &mut N, cx: &mut C) -> bool {
+        self.0.wants(record, &mut Behind { operator: &mut self.1, next }, cx)
+    }
+
+    #[inline(always)]
+    fn push_wanted<C: Context, N: Push<B::Out, C>>(&mut self, record: R, next: &mut N, cx: &mut C) {
+        self.0.push_wanted(record, &mut Behind { operator: &mut self.1, next }, cx);
     }
 
     #[inline(always)]
@@ -131,11 +137,13 @@ where
     }
 
     #[inline(always)]
-    fn push_shared(&mut self, record: &H, cx: &mut C)
-    where
-        H: Clone,
-    {
-        self.operators.push_shared(record, &mut self.tail, cx);
+    fn wants(&mut self, record: &H, cx: &mut C) -> bool {
+        self.operators.wants(record, &mut self.tail, cx)
+    }
+
+    #[inline(always)]
+    fn push_wanted(&mut self, record: H, cx: &mut C) {
+        self.operators.push_wanted(record, &mut self.tail, cx);
     }
 
     #[inline(always)]

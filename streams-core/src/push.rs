@@ -63,13 +63,16 @@ pub enum System<'a> {
 pub trait Push<R, C: Context> {
     /// One record.
     fn push(&mut self, record: R, cx: &mut C);
-    /// One record that goes elsewhere too. Only who keeps it takes a copy: a filter that drops it does not.
+    /// Whether it takes this record, as far as filters say that stand in front. If so [`Self::push_wanted`] with it
+    /// is the next call, and no filter is asked again; if not, it hears nothing of the record.
     #[inline(always)]
-    fn push_shared(&mut self, record: &R, cx: &mut C)
-    where
-        R: Clone,
-    {
-        self.push(record.clone(), cx);
+    fn wants(&mut self, _record: &R, _cx: &mut C) -> bool {
+        true
+    }
+    /// A record that it wants.
+    #[inline(always)]
+    fn push_wanted(&mut self, record: R, cx: &mut C) {
+        self.push(record, cx);
     }
     /// Event time has reached `at_ms`: no record with a smaller time is expected.
     fn watermark(&mut self, at_ms: i64, cx: &mut C);
@@ -87,13 +90,16 @@ pub trait Operator<R> {
     /// One record.
     fn push<C: Context, N: Push<Self::Out, C>>(&mut self, record: R, next: &mut N, cx: &mut C);
 
-    /// One record that goes elsewhere too, see [`Push::push_shared`].
+    /// Whether it takes this record, see [`Push::wants`].
     #[inline(always)]
-    fn push_shared<C: Context, N: Push<Self::Out, C>>(&mut self, record: &R, next: &mut N, cx: &mut C)
-    where
-        R: Clone,
-    {
-        self.push(record.clone(), next, cx);
+    fn wants<C: Context, N: Push<Self::Out, C>>(&mut self, _record: &R, _next: &mut N, _cx: &mut C) -> bool {
+        true
+    }
+
+    /// A record that it wants.
+    #[inline(always)]
+    fn push_wanted<C: Context, N: Push<Self::Out, C>>(&mut self, record: R, next: &mut N, cx: &mut C) {
+        self.push(record, next, cx);
     }
 
     /// Event time has reached `at_ms`.

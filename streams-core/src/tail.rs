@@ -34,9 +34,51 @@ impl<K, T, E: End<K, T>, C: Context> Push<Rec<K, T>, C> for ToPort<E> {
     }
 }
 
-/// Fan-out: everything goes to `.0`, then to `.1`.
+/// Fan-out: everything goes to `first`, then to `second`.
 #[derive(Debug)]
-pub struct Tee<A, B>(pub A, pub B);
+pub struct Tee<A, B> {
+    first: A,
+    second: B,
+    /// Who wants the record that [`Push::wants`] has asked about.
+    wanted: (bool, bool),
+}
+
+impl<A, B> Tee<A, B> {
+    /// A fan-out of two.
+    pub fn new(first: A, second: B) -> Self {
+        Self { first, second, wanted: (false, false) }
+    }
+
+    #[inline(always)]
+    fn ask<R, C: Context>(&mut self, record: &R, cx: &mut C) -> (bool, bool)
+    where
+        A: Push<R, C>,
+        B: Push<R, C>,
+    {
+        (self.first.wants(record, cx), self.second.wants(record, cx))
+    }
+
+    // Filtered streams mostly part, and what one of them alone wants is not copied. Each is called at one place, since
+    // all that is behind it is compiled there.
+    #[inline(always)]
+    fn hand_out<R: Clone, C: Context>(&mut self, record: R, wanted: (bool, bool), cx: &mut C)
+    where
+        A: Push<R, C>,
+        B: Push<R, C>,
+    {
+        let (first, second) = match wanted {
+            (true, true) => (Some(record.clone()), Some(record)),
+            (true, false) => (Some(record), None),
+            (false, _) => (None, Some(record)),
+        };
+        if let Some(record) = first {
+            self.first.push_wanted(record, cx);
+        }
+        if let Some(record) = second {
+            self.second.push_wanted(record, cx);
+        }
+    }
+}
 
 #[diagnostic::do_not_recommend]
 impl<K: Clone, T: Clone, A, B, C> Push<Rec<K, T>, C> for Tee<A, B>
@@ -46,27 +88,36 @@ where
     B: Push<Rec<K, T>, C>,
 {
     #[inline(always)]
-    fn push(&mut self, record: Rec<K, T>, cx: &mut C) {
-        self.0.push_shared(&record, cx);
-        self.1.push(record, cx);
+    fn push(&mut self, mut record: Rec<K, T>, cx: &mut C) {
+        // It stays where it is while filters look at it: LLVM would take a wide one apart, for every record.
+        std::hint::black_box(&mut record);
+        let wanted = self.ask(&record, cx);
+        if wanted != (false, false) {
+            self.hand_out(record, wanted, cx);
+        }
     }
 
     #[inline(always)]
-    fn push_shared(&mut self, record: &Rec<K, T>, cx: &mut C) {
-        self.0.push_shared(record, cx);
-        self.1.push_shared(record, cx);
+    fn wants(&mut self, record: &Rec<K, T>, cx: &mut C) -> bool {
+        self.wanted = self.ask(record, cx);
+        self.wanted != (false, false)
+    }
+
+    #[inline(always)]
+    fn push_wanted(&mut self, record: Rec<K, T>, cx: &mut C) {
+        self.hand_out(record, self.wanted, cx);
     }
 
     #[inline(always)]
     fn watermark(&mut self, at_ms: i64, cx: &mut C) {
-        self.0.watermark(at_ms, cx);
-        self.1.watermark(at_ms, cx);
+        self.first.watermark(at_ms, cx);
+        self.second.watermark(at_ms, cx);
     }
 
     #[inline]
     fn system(&mut self, message: &mut System<'_>, cx: &mut C) {
-        self.0.system(message, cx);
-        self.1.system(message, cx);
+        self.first.system(message, cx);
+        self.second.system(message, cx);
     }
 }
 
@@ -96,11 +147,13 @@ impl<R, C: Context> Push<R, C> for Boxed<R, C> {
     }
 
     #[inline]
-    fn push_shared(&mut self, record: &R, cx: &mut C)
-    where
-        R: Clone,
-    {
-        self.0.push_shared(record, cx);
+    fn wants(&mut self, record: &R, cx: &mut C) -> bool {
+        self.0.wants(record, cx)
+    }
+
+    #[inline]
+    fn push_wanted(&mut self, record: R, cx: &mut C) {
+        self.0.push_wanted(record, cx);
     }
 
     #[inline]
@@ -115,6 +168,8 @@ impl<R, C: Context> Push<R, C> for Boxed<R, C> {
 }
 
 /// A leaf of a union: input number `.0` of the [`crate::merge::Merge`] that lies outermost in the context.
+///
+/// It wants every record: what is behind it may be reached by several branches of one fan-out, and is asked once each.
 #[derive(Debug)]
 pub struct Shared(pub usize);
 
@@ -127,14 +182,6 @@ where
     #[inline(always)]
     fn push(&mut self, record: R, cx: &mut (crate::merge::Merge<N>, C)) {
         cx.0.next.push(record, &mut cx.1);
-    }
-
-    #[inline(always)]
-    fn push_shared(&mut self, record: &R, cx: &mut (crate::merge::Merge<N>, C))
-    where
-        R: Clone,
-    {
-        cx.0.next.push_shared(record, &mut cx.1);
     }
 
     #[inline(always)]
@@ -165,11 +212,13 @@ where
     }
 
     #[inline(always)]
-    fn push_shared(&mut self, record: &R, cx: &mut (M, C))
-    where
-        R: Clone,
-    {
-        self.0.push_shared(record, &mut cx.1);
+    fn wants(&mut self, record: &R, cx: &mut (M, C)) -> bool {
+        self.0.wants(record, &mut cx.1)
+    }
+
+    #[inline(always)]
+    fn push_wanted(&mut self, record: R, cx: &mut (M, C)) {
+        self.0.push_wanted(record, &mut cx.1);
     }
 
     #[inline(always)]

@@ -24,12 +24,22 @@ where
     }
 
     #[inline(always)]
-    fn push_shared<C: Context, N: Push<Self::Out, C>>(&mut self, record: &Rec<K, T>, next: &mut N, cx: &mut C)
-    where
-        Rec<K, T>: Clone,
-    {
-        if (self.0)(&record.val) {
-            next.push_shared(record, cx);
-        }
+    fn wants<C: Context, N: Push<Self::Out, C>>(
+        &mut self,
+        record: &Rec<K, T>,
+        next: &mut N,
+        cx: &mut C,
+    ) -> bool {
+        (self.0)(&record.val) && next.wants(record, cx)
+    }
+
+    #[inline(always)]
+    fn push_wanted<C: Context, N: Push<Self::Out, C>>(
+        &mut self,
+        record: Rec<K, T>,
+        next: &mut N,
+        cx: &mut C,
+    ) {
+        next.push_wanted(record, cx);
     }
 }

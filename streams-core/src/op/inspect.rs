@@ -21,13 +21,4 @@ where
         (self.0)(&record.val);
         next.push(record, cx);
     }
-
-    #[inline(always)]
-    fn push_shared<C: Context, N: Push<Self::Out, C>>(&mut self, record: &Rec<K, T>, next: &mut N, cx: &mut C)
-    where
-        Rec<K, T>: Clone,
-    {
-        (self.0)(&record.val);
-        next.push_shared(record, cx);
-    }
 }

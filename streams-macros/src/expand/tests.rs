@@ -354,7 +354,7 @@ fn union() {
             let __u1 = __p::Merge::new("both", 2, __n3);
             let __n2 = __e2.connect(__p::Shared(1));
             let __n1 = __e1.connect(__p::Shared(0));
-            let __n0 = __e0.connect(__p::Tee(__n2, __n1));
+            let __n0 = __e0.connect(__p::Tee::new(__n2, __n1));
             __m.source(__q0, __n0).finish((__u1, __p::Cx::new()))
             }
         "#]],
@@ -442,7 +442,7 @@ fn a_stream_with_three_uses() {
             let __u2 = __p::Merge::new("b", 2, __n3);
             let __n2 = __e2.connect(__p::Shared(1));
             let __n1 = __e1.connect(__p::Shared(0));
-            let __n0 = __e0.connect(__p::Tee(__n2, __p::Tee(__n1, __n4)));
+            let __n0 = __e0.connect(__p::Tee::new(__n2, __p::Tee::new(__n1, __n4)));
             __m.source(__q0, __n0).finish((__u2, (__u1, __p::Cx::new())))
             }
         "#]],

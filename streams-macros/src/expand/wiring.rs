@@ -100,7 +100,7 @@ impl Wiring<'_> {
         });
         let last = tails.next().unwrap_or_default();
         let span = self.span;
-        tails.fold(last, |rest, tail| quote_spanned!(span=> __p::Tee(#tail, #rest)))
+        tails.fold(last, |rest, tail| quote_spanned!(span=> __p::Tee::new(#tail, #rest)))
     }
 
     /// A node that sees a context with `levels` fewer unions.

@@ -47,7 +47,11 @@ impl<V> Line<V> {
             // Most keys have one record and get no more.
             self.0.reserve_exact(1);
         }
-        self.0.insert(index, slot);
+        if index == self.0.len() {
+            self.0.push_back(slot);
+        } else {
+            self.0.insert(index, slot);
+        }
     }
 
     /// Takes in a record that has come.

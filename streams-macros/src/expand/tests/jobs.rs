@@ -160,7 +160,7 @@ fn dag() {
                         let __u1 = __p::Merge::new("union", 2, __n3);
                         let __n2 = __e2.connect(__p::Shared(1));
                         let __n1 = __e1.connect(__p::Shared(0));
-                        let __n0 = __e0.connect(__p::Tee(__n1, __n2));
+                        let __n0 = __e0.connect(__p::Tee::new(__n1, __n2));
                         __m.source(__q0, __n0).finish((__u1, __p::Cx::new()))
                     }
                     const ABOUT: __p::About = __p::about("dag", 0x5f583b1429a69e80);

@@ -231,7 +231,7 @@ fn a_side_with_a_shuffle_of_its_own() {
             let __n3 = __e3.connect(__p::Shared(0));
             let __n2 = __e2.connect(__m.border(__x2, __n4, __p::level));
             __m.source(__q1, __n2);
-            let __n1 = __e1.connect(__p::Tee(__n3, __n7));
+            let __n1 = __e1.connect(__p::Tee::new(__n3, __n7));
             let __n0 = __e0.connect(__m.border(__x0, __n1, __p::level));
             __m.source(__q0, __n0).finish((__u1, __p::Cx::new()))
         }
