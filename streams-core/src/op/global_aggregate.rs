@@ -52,8 +52,8 @@ pub struct GlobalAggregate<K, T, A: Aggregates<T>, F> {
     aggregates: A,
     finish: F,
     triggers: Triggers,
-    /// Whether numbers of records give results.
-    counts: bool,
+    /// Whether a window gives results before it is forgotten.
+    gives_early: bool,
     rows: HashMap<K, Row<A::State>>,
     /// When to look at which key; too early for keys with newer records.
     timers: Timers<K>,
@@ -92,12 +92,25 @@ struct Kept<S> {
     due_ms: i64,
 }
 
+impl<S> Row<S> {
+    /// A window without records.
+    fn new(state: S, last_ms: i64, armed: Option<i64>) -> Self {
+        let kept = Kept { state, n: 0, fresh: 0, last_ms, due_ms: 0 };
+        Self { kept, changed: false, saved: None, armed }
+    }
+}
+
 /// When a key is forgotten that was last heard of at this time; none where event time cannot come so far.
 fn due(ttl_ms: Option<i64>, last_ms: i64) -> Option<i64> {
     last_ms.checked_add(ttl_ms?)
 }
 
 impl Triggers {
+    /// Whether the end of a window with this gives a result.
+    fn has_result<S>(self, kept: &Kept<S>) -> bool {
+        if self.discarding { kept.fresh > 0 } else { kept.n > 0 }
+    }
+
     /// What the number of records that a window has by now gives.
     fn counted<T, A: Aggregates<T>>(
         self,
@@ -125,7 +138,7 @@ impl<K: Key, T, A: Aggregates<T>, F> GlobalAggregate<K, T, A, F> {
             aggregates,
             finish,
             triggers,
-            counts: triggers.full.is_some() || triggers.every.is_some(),
+            gives_early: triggers.full.is_some() || triggers.every.is_some() || triggers.early_ms.is_some(),
             rows: HashMap::new(),
             timers: Timers::new(triggers.ttl_ms.unwrap_or_default()),
             next_ms: i64::MAX,
@@ -254,27 +267,23 @@ impl<K: Key, T, A: Aggregates<T>, F> GlobalAggregate<K, T, A, F> {
                 }
                 continue;
             }
-            let (key, kept) = if self.unread_ms.is_none() {
-                let (key, row) = found.remove_entry();
-                self.dropped.extend(row.saved.map(|saved| (key.clone(), saved)));
-                (key, row.kept)
+            if self.unread_ms.is_none() {
+                let (key, Row { kept, saved, .. }) = found.remove_entry();
+                self.dropped.extend(saved.map(|saved| (key.clone(), saved)));
+                if self.triggers.has_result(&kept) {
+                    self.give(key, at_ms.saturating_sub(1), Fired::Final, kept.state, next, cx);
+                }
             } else {
                 // As long as rows are read, an empty one says that what the store has is old.
-                let nothing =
-                    Kept { state: self.aggregates.init(), n: 0, fresh: 0, last_ms: UNTIMED, due_ms: 0 };
-                (row.armed, row.changed) = (None, true);
-                let kept = std::mem::replace(&mut row.kept, nothing);
-                (found.key().clone(), kept)
-            };
-            if self.has_result(&kept) {
-                self.give(key, at_ms.saturating_sub(1), Fired::Final, kept.state, next, cx);
+                let empty = Row::new(self.aggregates.init(), UNTIMED, None);
+                let Row { kept, saved, .. } = std::mem::replace(row, Row { changed: true, ..empty });
+                row.saved = saved;
+                let key = found.key().clone();
+                if self.triggers.has_result(&kept) {
+                    self.give(key, at_ms.saturating_sub(1), Fired::Final, kept.state, next, cx);
+                }
             }
         }
-    }
-
-    /// Whether the end of a window with this gives a result.
-    fn has_result(&self, kept: &Kept<A::State>) -> bool {
-        if self.triggers.discarding { kept.fresh > 0 } else { kept.n > 0 }
     }
 
     /// The keys that have something fresh, in order, with what they give.
@@ -307,7 +316,7 @@ impl<K: Key, T, A: Aggregates<T>, F> GlobalAggregate<K, T, A, F> {
         let rows: Vec<_> = self.rows.drain().collect();
         order::by_key(rows, |(key, row)| {
             self.dropped.extend(row.saved.map(|saved| (key.clone(), saved)));
-            if self.has_result(&row.kept) {
+            if self.triggers.has_result(&row.kept) {
                 let at_ms = row.kept.last_ms.max(self.watermark_ms);
                 self.give(key, at_ms, Fired::Final, row.kept.state, next, cx);
             }
@@ -333,7 +342,7 @@ where
         let row = match self.rows.get_mut(&record.key) {
             Some(row) if row.kept.n > 0 => row,
             _ => {
-                self.begin(&record.key, record.ts, cx.base());
+                self.begin(record.key.clone(), record.ts, cx.base());
                 let Some(row) = self.rows.get_mut(&record.key) else { return };
                 row
             }
@@ -344,12 +353,10 @@ where
         kept.n += 1;
         kept.fresh += 1;
         self.aggregates.add(&mut kept.state, &record.val);
-        if self.counts
-            && let Some((state, fired)) = self.triggers.counted(kept, &self.aggregates)
-        {
-            return self.give(record.key, record.ts, fired, state, next, cx);
-        }
-        if self.triggers.early_ms.is_some() {
+        if self.gives_early {
+            if let Some((state, fired)) = self.triggers.counted(kept, &self.aggregates) {
+                return self.give(record.key, record.ts, fired, state, next, cx);
+            }
             self.freshen();
         }
     }

@@ -10,10 +10,12 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 /// Times with their keys.
 #[derive(Debug)]
 pub(super) struct Timers<K> {
-    /// In order; in front of everything else.
-    near: BinaryHeap<Reverse<(i64, K)>>,
+    /// In front of everything else, the first one last.
+    near: Vec<(i64, K)>,
     /// What is near ends with this time.
     near_to_ms: i64,
+    /// What was put down when its time was near already.
+    next: BinaryHeap<Reverse<(i64, K)>>,
     /// Stretches of time in a row, each in no order.
     soon: VecDeque<Vec<(i64, K)>>,
     /// The number of the first of them.
@@ -36,8 +38,9 @@ impl<K: Ord> Timers<K> {
     /// For times that lie mostly up to `ahead_ms` ahead.
     pub(super) fn new(ahead_ms: i64) -> Self {
         Self {
-            near: BinaryHeap::new(),
+            near: Vec::new(),
             near_to_ms: i64::MIN,
+            next: BinaryHeap::new(),
             soon: VecDeque::new(),
             soon_from: 0,
             far: BTreeMap::new(),
@@ -48,7 +51,7 @@ impl<K: Ord> Timers<K> {
 
     pub(super) fn push(&mut self, at_ms: i64, key: K) {
         if at_ms <= self.near_to_ms {
-            return self.near.push(Reverse((at_ms, key)));
+            return self.next.push(Reverse((at_ms, key)));
         }
         let stretch = at_ms >> self.shift;
         if self.soon.is_empty() {
@@ -71,7 +74,7 @@ impl<K: Ord> Timers<K> {
     /// The first time. `due` is asked for the time by now of keys that come near, none where they need not be looked
     /// at: the time of a key may have moved back, but not in front of the one that was put down.
     pub(super) fn first(&mut self, mut due: impl FnMut(i64, &K) -> Option<i64>) -> Option<i64> {
-        while self.near.is_empty() {
+        while self.near.is_empty() && self.next.is_empty() {
             while self.soon.front().is_some_and(Vec::is_empty) {
                 self.soon.pop_front();
                 self.soon_from = self.soon_from.wrapping_add(1);
@@ -89,22 +92,32 @@ impl<K: Ord> Timers<K> {
             }
             self.near_to_ms = (stretch << self.shift) | ((1 << self.shift) - 1);
             for (at_ms, key) in keys.drain(..) {
-                if let Some(at_ms) = due(at_ms, &key) {
-                    self.push(at_ms, key);
+                match due(at_ms, &key) {
+                    Some(at_ms) if at_ms <= self.near_to_ms => self.near.push((at_ms, key)),
+                    Some(at_ms) => self.push(at_ms, key),
+                    None => {}
                 }
             }
+            self.near.sort_unstable_by(|one, other| other.cmp(one));
             self.spare = keys;
         }
-        self.near.peek().map(|Reverse((at_ms, _))| *at_ms)
+        let near = self.near.last().map(|(at_ms, _)| *at_ms);
+        let next = self.next.peek().map(|Reverse((at_ms, _))| *at_ms);
+        near.into_iter().chain(next).min()
     }
 
     /// Takes out the first key with its time, of those that [`Self::first`] has seen.
     pub(super) fn pop(&mut self) -> Option<(i64, K)> {
-        self.near.pop().map(|Reverse(first)| first)
+        match (self.near.last(), self.next.peek()) {
+            (Some(near), Some(Reverse(next))) if next < near => self.next.pop().map(|Reverse(first)| first),
+            (None, _) => self.next.pop().map(|Reverse(first)| first),
+            _ => self.near.pop(),
+        }
     }
 
     pub(super) fn clear(&mut self) {
         self.near.clear();
+        self.next.clear();
         self.soon.clear();
         self.far.clear();
         self.near_to_ms = i64::MIN;

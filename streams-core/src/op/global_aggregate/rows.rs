@@ -1,6 +1,7 @@
 //! The rows of windows without bounds: `r` key → the row, and with a `ttl` `e` due key → nothing, by which the keys
 //! are found that are to be forgotten.
 
+use hashbrown::hash_map::Entry;
 use serde::de::DeserializeOwned;
 
 use super::{GlobalAggregate, Kept, Row, due};
@@ -28,26 +29,31 @@ impl<K: Key, T, A: Aggregates<T>, F> GlobalAggregate<K, T, A, F> {
         format!("{windows}{discarding} of ({}) by {}", A::signature(), type_name::<K>())
     }
 
-    /// Begins a window of a key that has none in memory.
+    /// Begins a window of a key that has none in memory, though perhaps one in the store.
+    // The key by value: where it is lent, LLVM keeps every record in memory for it.
     #[inline(never)]
-    pub(super) fn begin(&mut self, key: &K, at_ms: i64, cx: &mut Cx) {
-        self.read(key, cx);
+    pub(super) fn begin(&mut self, key: K, at_ms: i64, cx: &mut Cx) {
+        self.read(&key, cx);
         let last_ms = at_ms.max(self.watermark_ms);
-        match self.rows.get_mut(key) {
-            Some(row) if row.kept.n > 0 => {}
-            Some(row) => {
-                row.kept.last_ms = last_ms;
+        let due_ms = due(self.triggers.ttl_ms, last_ms);
+        let mut arm = |at_ms, key| {
+            self.timers.push(at_ms, key);
+            self.next_ms = self.next_ms.min(at_ms);
+        };
+        match self.rows.entry(key) {
+            Entry::Occupied(mut known) if known.get().kept.n == 0 => {
+                known.get_mut().kept.last_ms = last_ms;
                 // The window before this one may have been heard of later.
-                let at_ms = due(self.triggers.ttl_ms, last_ms);
-                if at_ms.is_some() && row.armed.is_none_or(|armed_ms| at_ms < Some(armed_ms)) {
-                    row.armed = at_ms;
-                    self.arm(key, last_ms);
+                let armed = known.get().armed;
+                if let Some(at_ms) = due_ms.filter(|at_ms| armed.is_none_or(|armed_ms| *at_ms < armed_ms)) {
+                    known.get_mut().armed = due_ms;
+                    arm(at_ms, known.key().clone());
                 }
             }
-            None => {
-                let kept = Kept { state: self.aggregates.init(), n: 0, fresh: 0, last_ms, due_ms: 0 };
-                let armed = self.arm(key, last_ms);
-                self.rows.insert(key.clone(), Row { kept, changed: false, saved: None, armed });
+            Entry::Occupied(_) => {}
+            Entry::Vacant(new) => {
+                due_ms.into_iter().for_each(|at_ms| arm(at_ms, new.key().clone()));
+                new.insert(Row::new(self.aggregates.init(), last_ms, due_ms));
             }
         }
     }
