@@ -96,10 +96,13 @@ impl<L: Layout, P: Ports> Plan<L, P> {
     #[expect(clippy::needless_pass_by_value, reason = "a type is named where it is needed")]
     pub fn setting<T>(&self, name: &'static str, ty: SettingType<T>) -> Result<T, BuildError> {
         let wrong = |reason: String| BuildError::Setting { name: name.to_owned(), reason };
-        let default = self.topology.settings.iter().find(|s| s.name == name).and_then(|s| s.default);
-        let text = self.settings.get(name).map(String::as_str).or(default);
-        (ty.parse)(text.ok_or_else(|| wrong("it has no default and must be given".to_owned()))?)
-            .map_err(wrong)
+        if let Some(given) = self.settings.get(name) {
+            return (ty.parse)(given).map_err(wrong);
+        }
+        let spec = self.topology.settings.iter().find(|spec| spec.name == name);
+        let default = spec.and_then(|spec| spec.default);
+        let default = default.ok_or_else(|| wrong("it has no default and must be given".to_owned()))?;
+        (ty.parse)(default).map_err(|why| wrong(self.topology.wrong_default(default, &why)))
     }
 
     /// Checks a window whose size is known only now.

@@ -135,6 +135,15 @@ impl Topology {
         self.nodes.iter().filter(|node| node.kind == "sink")
     }
 
+    /// Tells whoever runs the job that not they are wrong but its source, and why.
+    #[must_use]
+    pub fn wrong_default(&self, default: &str, why: &str) -> String {
+        let Self { job, file, line, .. } = self;
+        format!(
+            "its default in the source of `{job}` is wrong ({file}:{line}): {why}; correct `#[arg(default = {default:?})]` there, or give the setting a value"
+        )
+    }
+
     /// Whether an operator may give something else when a record is read again: what it gives may then leave only
     /// with the commit that has it.
     #[must_use]

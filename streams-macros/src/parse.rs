@@ -4,6 +4,7 @@
 //! what a word means, and goes on behind every mistake.
 
 pub(crate) mod body;
+mod default;
 pub(crate) mod signature;
 
 use proc_macro2::TokenStream;

@@ -7,6 +7,7 @@ use quote::{ToTokens, quote};
 use syn::spanned::Spanned;
 use syn::{FnArg, GenericArgument, Pat, PathArguments, ReturnType, Type};
 
+use super::default::check_default_is_a_value;
 use crate::ast;
 use crate::ctxt::Ctxt;
 use crate::symbol;
@@ -102,6 +103,9 @@ fn param(ctxt: &Ctxt, input: &FnArg) -> Option<ast::Param> {
     let name = param_name(ctxt, &input.pat)?;
     let is_port = is_stream(&input.ty);
     let default = arg_attribute(ctxt, &input.attrs, &name, is_port);
+    if let Some(default) = &default {
+        check_default_is_a_value(ctxt, &input.ty, default);
+    }
     match plain(&input.ty) {
         Type::Reference(reference) => ctxt.error_on(
             reference.and_token,
@@ -244,7 +248,7 @@ pub(super) fn code(function: &syn::ItemFn) -> TokenStream {
 }
 
 /// A type as it was written, also where a macro has passed it on.
-fn plain(ty: &Type) -> &Type {
+pub(super) fn plain(ty: &Type) -> &Type {
     match ty {
         Type::Group(group) => plain(&group.elem),
         Type::Paren(paren) => plain(&paren.elem),

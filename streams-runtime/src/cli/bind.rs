@@ -45,6 +45,8 @@ pub(crate) fn run(
     let settings = settings(topology, words, around, Needed::WithoutDefault, problems);
     for (flag, text) in crate::tables::addresses(topology, &settings) {
         if let Err(why) = crate::tables::Address::parse(text) {
+            let is_given = settings.contains_key(&flag.replace('-', "_"));
+            let why = if is_given { why } else { topology.wrong_default(text, &why) };
             problems.push(format!("--{flag}: {why}"));
         }
     }
@@ -243,6 +245,11 @@ pub(super) fn settings(
                 "--{flag}: this setting has no default; give --{flag} {} or set {variable}",
                 spec.placeholder
             )),
+            None if needed == Needed::WithoutDefault => {
+                if let Some((default, Err(why))) = spec.default.map(|text| (text, (spec.check)(text))) {
+                    problems.push(format!("--{flag}: {}", topology.wrong_default(default, &why)));
+                }
+            }
             None => {}
         }
     }

@@ -23,10 +23,14 @@ const JOB: Topology =
     Topology { job: "traffic", doc: "", file: "", line: 0, settings: SETTINGS, nodes: NODES, fingerprint: 0 };
 
 fn problems(words: &str) -> Vec<String> {
+    problems_of(&JOB, words)
+}
+
+fn problems_of(job: &Topology, words: &str) -> Vec<String> {
     let words = words.split_whitespace().map(OsString::from).collect();
     let env = |name: &str| (name == "TRAFFIC_MAX_HITS").then(|| OsString::from("7"));
     let around = Surroundings { env: &env, program: "traffic".to_owned() };
-    match parse(&JOB, words, &around) {
+    match parse(job, words, &around) {
         Ok(_) => Vec::new(),
         Err(error) => error.to_string().lines().map(str::to_owned).collect(),
     }
@@ -78,6 +82,27 @@ fn flags() {
     check_more(
         "file:x",
         &["`file:x`: a URL stands behind --from or --to; write --from file:x or --to file:x"],
+    );
+}
+
+#[test]
+fn a_wrong_default_is_a_mistake_of_the_source() {
+    const WRONG: &[SettingSpec] = &[
+        SettingSpec::new("limit", Some("ten"), "", setting_type::<u64>()),
+        SettingSpec::new("hosts", Some("hosts.csv"), "", setting_type::<streams_core::lookup::Table<u64>>()),
+    ];
+    let job = Topology { settings: WRONG, file: "src/main.rs", line: 7, ..JOB };
+    assert_eq!(
+        problems_of(&job, BOUND),
+        [
+            "--limit: its default in the source of `traffic` is wrong (src/main.rs:7): `ten` is no whole number (u64): invalid digit found in string; correct `#[arg(default = \"ten\")]` there, or give the setting a value",
+            "--hosts: its default in the source of `traffic` is wrong (src/main.rs:7): `hosts.csv` is no address of a table; for a file write `file:hosts.csv`; correct `#[arg(default = \"hosts.csv\")]` there, or give the setting a value",
+        ]
+    );
+    assert_eq!(problems_of(&job, &format!("{BOUND} --limit 3 --hosts file:hosts.csv")), [""; 0]);
+    assert_eq!(
+        problems_of(&job, &format!("{BOUND} --limit 3 --hosts x")),
+        ["--hosts: `x` is no address of a table; for a file write `file:x`"]
     );
 }
 
