@@ -241,7 +241,11 @@ fn wider(of: &str) -> &'static str {
 
 /// The name of a type without the paths of its modules, so that moving a type changes no signature.
 pub(crate) fn type_name<T>() -> String {
-    let full = std::any::type_name::<T>();
+    short_name(std::any::type_name::<T>())
+}
+
+/// The same of a name that is known.
+pub(crate) fn short_name(full: &str) -> String {
     let mut short = String::new();
     for part in full.split_inclusive(|c: char| !c.is_alphanumeric() && c != '_' && c != ':') {
         short.push_str(part.rsplit("::").next().unwrap_or(part));

@@ -3,6 +3,7 @@
 //! What it does depends on nothing but the order of the calls: not on the sizes of batches, not on when
 //! checkpoints are taken.
 
+use std::any::Any;
 use std::collections::BTreeSet;
 
 use crate::batch::{Batch, Taken};
@@ -60,6 +61,15 @@ pub trait Machine: Send {
     /// that are not here are read together. Another call forgets what was read, and so has to come in front of a
     /// checkpoint; without records it does nothing else.
     fn ahead(&mut self, entry: usize, records: &[&[u8]]);
+
+    /// Whether a source port takes these typed records ([`Batch::Typed`]).
+    ///
+    /// # Errors
+    /// The type that it takes.
+    fn takes(&self, entry: usize, records: &dyn Any) -> Result<(), &'static str> {
+        let _ = (entry, records);
+        Ok(())
+    }
 
     /// Runs a batch through the operators behind `entry`.
     fn feed(&mut self, entry: usize, batch: Batch<'_>) -> Taken;
@@ -140,6 +150,11 @@ pub type Built = Result<Box<dyn Machine>, crate::error::BuildError>;
 
 /// One way into a machine.
 pub(crate) trait Entry<C>: Send {
+    /// Typed records come in through source ports alone, which know their type.
+    fn takes(&self, _records: &dyn Any) -> Result<(), &'static str> {
+        Ok(())
+    }
+
     fn feed(&mut self, batch: Batch<'_>, cx: &mut C) -> Taken;
     /// Nothing behind a source keeps rows by keys that are known before its records are decoded.
     fn ahead(&mut self, _records: &[&[u8]], _cx: &mut C) {}
@@ -165,6 +180,10 @@ where
     C: Context,
     N: Push<Rec<NoKey, T>, C> + Send,
 {
+    fn takes(&self, records: &dyn Any) -> Result<(), &'static str> {
+        if records.is::<Vec<T>>() { Ok(()) } else { Err(std::any::type_name::<T>()) }
+    }
+
     fn feed(&mut self, batch: Batch<'_>, cx: &mut C) -> Taken {
         match batch {
             Batch::Typed(records) => {
@@ -303,6 +322,10 @@ impl<C: Context> Machine for Assembled<C> {
         if cx.base().attached.is_some() {
             entry.ahead(records, cx);
         }
+    }
+
+    fn takes(&self, entry: usize, records: &dyn Any) -> Result<(), &'static str> {
+        self.entries.get(entry).map_or(Ok(()), |entry| entry.takes(records))
     }
 
     fn feed(&mut self, entry: usize, batch: Batch<'_>) -> Taken {

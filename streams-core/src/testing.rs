@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::de::DeserializeOwned;
 
+use crate::aggregate::short_name;
 use crate::batch::{Batch, RawBatch};
 use crate::effects::{Effects, OutputBatch, Reject};
 use crate::error::{BuildError, StateError};
@@ -21,8 +22,8 @@ use crate::topology::Node;
 
 /// One machine of a job, driven by hand.
 ///
-/// Its methods panic on a name of a port that the job does not have and on a record of another type than the
-/// port's: a test that does this is wrong.
+/// Its methods panic, at the line that calls them, on a name of a port that the job does not have and on a record of
+/// another type than the port's: a test that does this is wrong.
 pub struct Harness<J> {
     machine: Box<dyn Machine>,
     rows: Rows,
@@ -80,7 +81,15 @@ pub fn assert_topology<J: Job>(_job: J, path: impl AsRef<std::path::Path>) {
     );
 }
 
-type Rows = Arc<Mutex<Vec<Option<Box<dyn Any + Send>>>>>;
+type Rows = Arc<Mutex<Vec<Option<Results>>>>;
+
+/// What an output port has given and nobody has taken.
+struct Results {
+    /// A `Vec<(i64, T)>`.
+    rows: Box<dyn Any + Send>,
+    /// The name of `T`.
+    of: &'static str,
+}
 
 impl<J: Job> std::fmt::Debug for Harness<J> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -94,8 +103,13 @@ impl<J: Job> Harness<J> {
     /// # Panics
     /// When a setting has no default; use [`Self::with_settings`].
     #[must_use]
+    #[track_caller]
     pub fn new(job: J) -> Self {
-        Self::with_settings(job, &[]).unwrap_or_else(|error| panic!("{error}"))
+        // A closure would panic at its own place and not at the caller's; so everywhere here.
+        match Self::with_settings(job, &[]) {
+            Ok(harness) => harness,
+            Err(error) => panic!("{error}"),
+        }
     }
 
     /// The job with some settings given as text, by name.
@@ -133,15 +147,25 @@ impl<J: Job> Harness<J> {
     }
 
     /// Gives one record to an input port.
+    ///
+    /// # Panics
+    /// As [`Self::push_all`].
     #[track_caller]
     pub fn push<T: Input>(&mut self, port: &str, record: T) {
         self.push_all(port, vec![record]);
     }
 
     /// Gives records to an input port, in order.
+    ///
+    /// # Panics
+    /// When the job has no such port or its records have another type.
     #[track_caller]
     pub fn push_all<T: Input>(&mut self, port: &str, mut records: Vec<T>) {
         let entry = self.wake(port);
+        if let Err(takes) = self.machine.takes(entry, &records) {
+            let (takes, given) = told_apart(takes, std::any::type_name::<T>());
+            panic!("the input port `{port}` takes records of `{takes}`, but was given `{given}`");
+        }
         self.machine.feed(entry, Batch::Typed(&mut records));
         self.drain();
     }
@@ -179,7 +203,11 @@ impl<J: Job> Harness<J> {
     #[track_caller]
     pub fn table<V: Output>(&mut self, name: &str, rows: &[V]) {
         let spec = J::SETTINGS.iter().find(|spec| spec.name == name && spec.placeholder == TABLE);
-        let spec = spec.unwrap_or_else(|| panic!("the job has no table `{name}`"));
+        let Some(spec) = spec else {
+            let tables = J::SETTINGS.iter().filter(|spec| spec.placeholder == TABLE);
+            let tables: Vec<&str> = tables.map(|spec| spec.name).collect();
+            panic!("the job has no table `{name}`; its tables are: {}", tables.join(", "));
+        };
         let address = self.settings.get(name).map(String::as_str).or(spec.default).unwrap_or_default();
         let bound = self.tables.bound().into_iter().filter(|bound| &*bound.address == address);
         let mut n_bound = 0;
@@ -187,9 +215,10 @@ impl<J: Job> Harness<J> {
             n_bound += 1;
             let mut filling = bound.rows.fill();
             for row in rows {
-                let json =
-                    serde_json::to_vec(row).unwrap_or_else(|error| panic!("a row of `{name}`: {error}"));
-                filling.add(&Row::Json(json)).unwrap_or_else(|why| panic!("a row of `{name}`: {why}"));
+                let json = serde_json::to_vec(row).map_err(|error| error.to_string());
+                if let Err(why) = json.and_then(|json| filling.add(&Row::Json(json))) {
+                    panic!("a row of `{name}`: {why}");
+                }
             }
             filling.finish();
         }
@@ -256,11 +285,12 @@ impl<J: Job> Harness<J> {
     pub fn take_timed<T: Output>(&mut self, port: &str) -> Vec<(i64, T)> {
         let index = position(J::TOPOLOGY.sinks(), "output", port);
         let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(found) = rows.get_mut(index).and_then(Option::take) else { return Vec::new() };
-        match found.downcast::<Vec<(i64, T)>>() {
-            Ok(found) => *found,
-            Err(_) => panic!("records of `{port}` are no `{}`", std::any::type_name::<T>()),
+        let found = rows.get_mut(index).and_then(Option::as_mut).expect("every output port has its results");
+        if let Some(rows) = found.rows.downcast_mut::<Vec<(i64, T)>>() {
+            return std::mem::take(rows);
         }
+        let (gives, asked) = told_apart(found.of, std::any::type_name::<T>());
+        panic!("the output port `{port}` gives records of `{gives}`, but was asked for `{asked}`");
     }
 
     /// How many records `distinct_within` held back.
@@ -345,9 +375,21 @@ impl<J: Job> Harness<J> {
 #[track_caller]
 fn position(nodes: impl Iterator<Item = &'static Node>, direction: &str, port: &str) -> usize {
     let names: Vec<&str> = nodes.map(|node| node.name).collect();
-    names.iter().position(|name| *name == port).unwrap_or_else(|| {
-        panic!("the job has no {direction} port `{port}`; its {direction} ports are: {}", names.join(", "))
-    })
+    match names.iter().position(|name| *name == port) {
+        Some(at) => at,
+        None => panic!(
+            "the job has no {direction} port `{port}`; its {direction} ports are: {}",
+            names.join(", ")
+        ),
+    }
+}
+
+/// The names of two types, with their paths only where they would be the same without.
+fn told_apart(one: &str, other: &str) -> (String, String) {
+    match (short_name(one), short_name(other)) {
+        (short, same) if short == same => (one.to_owned(), other.to_owned()),
+        short => short,
+    }
 }
 
 fn build<J: Job>(rows: &Rows, settings: &Settings) -> crate::machine::Built {
@@ -368,6 +410,17 @@ impl Ports for Collect {
     }
 
     fn sink<T: Output>(&mut self, index: usize, _name: &'static str) -> Kept<T> {
+        let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        if rows.len() <= index {
+            rows.resize_with(index + 1, || None);
+        }
+        // What a machine before a restart has given stays.
+        if let Some(place) = rows.get_mut(index) {
+            place.get_or_insert_with(|| Results {
+                rows: Box::new(Vec::<(i64, T)>::new()),
+                of: std::any::type_name::<T>(),
+            });
+        }
         Kept { index, fresh: Vec::new(), rows: self.rows.clone() }
     }
 }
@@ -393,14 +446,9 @@ impl<T: Send + 'static> Sink<T> for Kept<T> {
 
     fn drain(&mut self, _out: &mut OutputBatch) {
         let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        if rows.len() <= self.index {
-            rows.resize_with(self.index + 1, || None);
-        }
-        if let Some(place) = rows.get_mut(self.index) {
-            let kept = place.get_or_insert_with(|| Box::new(Vec::<(i64, T)>::new()));
-            if let Some(kept) = kept.downcast_mut::<Vec<(i64, T)>>() {
-                kept.append(&mut self.fresh);
-            }
+        let kept = rows.get_mut(self.index).and_then(Option::as_mut);
+        if let Some(kept) = kept.and_then(|kept| kept.rows.downcast_mut::<Vec<(i64, T)>>()) {
+            kept.append(&mut self.fresh);
         }
     }
 }
