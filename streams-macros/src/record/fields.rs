@@ -32,12 +32,16 @@ pub(super) fn list(ctxt: &Ctxt, item: &Item) -> Vec<Field> {
                     None => (position.to_string(), syn::spanned::Spanned::span(&field.ty)),
                 };
                 check_owned(ctxt, &field.ty);
+                check_one_order(ctxt, &field.ty);
                 add(ctxt, &mut fields, name, text::of_type(field.ty.to_token_stream()), span);
             }
         }
         Item::Enum(item) => {
             for variant in &item.variants {
-                variant.fields.iter().for_each(|field| check_owned(ctxt, &field.ty));
+                for field in &variant.fields {
+                    check_owned(ctxt, &field.ty);
+                    check_one_order(ctxt, &field.ty);
+                }
                 let name = plain(&variant.ident.to_string());
                 add(ctxt, &mut fields, name, text::of_type(payload(&variant.fields)), variant.ident.span());
             }
@@ -92,6 +96,37 @@ fn check_owned(ctxt: &Ctxt, ty: &syn::Type) {
         }
     }
     References(ctxt).visit_type(ty);
+}
+
+/// What is replayed gives the same again: `struct Day { hits: HashMap<String, u64> }`, whose hasher is another one in
+/// each run.
+fn check_one_order(ctxt: &Ctxt, ty: &syn::Type) {
+    struct Hashed<'a>(&'a Ctxt);
+    impl<'ast> Visit<'ast> for Hashed<'_> {
+        fn visit_path_segment(&mut self, segment: &'ast syn::PathSegment) {
+            let parameters = match &segment.arguments {
+                syn::PathArguments::AngleBracketed(arguments) => arguments.args.len(),
+                _ => 0,
+            };
+            // One more is a hasher of the user's choice.
+            let ordered = match segment.ident.to_string().as_str() {
+                "HashMap" if parameters == 2 => Some("BTreeMap"),
+                "HashSet" if parameters == 1 => Some("BTreeSet"),
+                _ => None,
+            };
+            if let Some(ordered) = ordered {
+                self.0.error_at(
+                    segment.ident.span(),
+                    format!(
+                        "a `{}` has another order in each run, so that results differ and a loop over it breaks replay; write `{ordered}`, which has one order",
+                        segment.ident
+                    ),
+                );
+            }
+            syn::visit::visit_path_segment(self, segment);
+        }
+    }
+    Hashed(ctxt).visit_type(ty);
 }
 
 /// FNV-1a, 32 bits, of the name.

@@ -219,6 +219,20 @@ fn refusals() {
             "a record must own its fields, it outlives what it was read from; write `String` for `&str`, `Vec<T>` for `&[T]`"
         ],
     );
+    refused(
+        "",
+        "struct A { a: std::collections::HashMap<u8, Vec<HashSet<u8>>>, b: HashMap<u8, u8, Fixed>, c: BTreeMap<u8, u8> }",
+        expect![[r#"
+            a `HashMap` has another order in each run, so that results differ and a loop over it breaks replay; write `BTreeMap`, which has one order
+            a `HashSet` has another order in each run, so that results differ and a loop over it breaks replay; write `BTreeSet`, which has one order"#]],
+    );
+    refused(
+        "",
+        "enum A { B(Option<HashSet<u8>>), C { d: HashSet<u8, Fixed> } }",
+        expect![
+            "a `HashSet` has another order in each run, so that results differ and a loop over it breaks replay; write `BTreeSet`, which has one order"
+        ],
+    );
     refused("", "struct A { a u8 }", expect!["expected `:`"]);
 }
 
