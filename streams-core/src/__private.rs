@@ -7,6 +7,7 @@ pub use crate::chain::Id;
 pub use crate::context::Cx;
 pub use crate::join::{Within, checked_within};
 pub use crate::layout::Layout;
+pub use crate::lookup::table_type;
 pub use crate::machine::Built;
 pub use crate::merge::Merge;
 pub use crate::op::running::{Forever, Ttl};

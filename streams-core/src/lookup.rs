@@ -18,7 +18,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::key::Key;
 use crate::ports::Input;
-use crate::setting::Setting;
+use crate::proof::{Fails, Holds, Never};
+use crate::setting::{Setting, SettingType, setting_type};
 
 pub(crate) use shared::{Content, Shared};
 
@@ -52,10 +53,30 @@ impl<V: 'static> Setting for Table<V> {
 }
 
 /// What the rows of a table can be.
-pub trait TableRow: Input + Sync {}
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the row of a table",
+    label = "a table of `{Self}`",
+    note = "add `#[record]` to `{Self}`"
+)]
+pub trait TableRow<M = Holds>: Input + Sync {
+    crate::proof::told_once!(TableRow<M>);
+}
 
 #[diagnostic::do_not_recommend]
-impl<V: Input + Sync> TableRow for V {}
+impl<V: Input + Sync> TableRow<Holds> for V {
+    crate::proof::holds!();
+}
+
+#[diagnostic::do_not_recommend]
+impl<V: Never + Input + Sync> TableRow<Fails> for V {
+    crate::proof::holds!();
+}
+
+/// The type of a parameter that is a table; the one place at which the expansion asks whether its rows can be ones.
+#[must_use]
+pub fn table_type<V: TableRow<M>, M>() -> <V as TableRow<M>>::Proven<SettingType<Table<V>>> {
+    <V as TableRow<M>>::proven(setting_type())
+}
 
 /// What rows are found by, seen by all machines of a job.
 pub trait TableKey: Key + Sync {}

@@ -12,10 +12,12 @@ mod wiring;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::ext::IdentExt;
+use syn::spanned::Spanned;
 
 use crate::analyze::Analysis;
 use crate::ident::Wires;
 use crate::ir::{Job, Step};
+use crate::parse::signature::row_type;
 
 pub(crate) use fallback::{errors, stub, stub_of_unreadable};
 pub(crate) use warnings::warnings;
@@ -102,7 +104,12 @@ fn settings(job: &Job, wires: Wires) -> TokenStream {
     let span = wires.span();
     let lines = job.settings.iter().map(|setting| {
         let (name, ty, text) = (&setting.name, &setting.ty, setting.name.unraw().to_string());
-        quote_spanned!(span=> let #name = #plan.setting(#text, __p::setting_type::<#ty>())?;)
+        let ty = match row_type(ty) {
+            // All of it stands on the row's type, or what it asks for is told twice.
+            Some(row) => quote_spanned!(row.span()=> __p::table_type::<#row, _>()),
+            None => quote_spanned!(span=> __p::setting_type::<#ty>()),
+        };
+        quote_spanned!(span=> let #name = #plan.setting(#text, #ty)?;)
     });
     quote!(#(#lines)*)
 }

@@ -15,6 +15,8 @@ pub(crate) const EXPAND_VARIABLE: &str = "STREAMS_EXPAND";
 
 /// The type that makes a parameter an input port.
 pub(crate) const STREAM: &str = "Stream";
+/// The type that makes a parameter a table.
+pub(crate) const TABLE: &str = "Table";
 /// The attribute of a setting.
 pub(crate) const ARG: &str = "arg";
 /// The only word inside `#[arg(..)]`.

@@ -9,6 +9,7 @@ use syn::spanned::Spanned;
 use super::{Lower, Name};
 use crate::ir::{Args, Call, Node, NodeId};
 use crate::ops::{self, Form, Input, Kind, Op};
+use crate::parse::signature::row_type;
 use crate::{ast, impure, nearest, text};
 
 /// What a chain is.
@@ -79,9 +80,8 @@ impl Lower<'_> {
 
     /// Reports a name that should be a stream.
     pub(super) fn not_a_stream(&self, name: &Ident) {
-        let is_table = |setting: &crate::ir::Setting| {
-            setting.name == *name && text::of_type(setting.ty.to_token_stream()).starts_with("Table<")
-        };
+        let is_table =
+            |setting: &crate::ir::Setting| setting.name == *name && row_type(&setting.ty).is_some();
         if self.settings.iter().any(is_table) {
             let message = format!(
                 "`{name}` is a table and not a stream; write `.lookup({name}, |r| r.host.clone(), |row| row.host.clone(), |r, row| ..)`"

@@ -270,6 +270,17 @@ pub(crate) fn record_type(ty: &Type) -> Option<&Type> {
     }
 }
 
+/// The row type of a table, `Table<T>`.
+///
+/// `diesel::Table<T>` is the user's own.
+pub(crate) fn row_type(ty: &Type) -> Option<&Type> {
+    let Type::Path(path) = plain(ty) else { return None };
+    let segments = &path.path.segments;
+    let (first, last) = (&segments.first()?.ident, &segments.last()?.ident);
+    let is_ours = segments.len() == 1 || first == symbol::CORE_ROOT || first == symbol::RUNTIME_ROOT;
+    (is_ours && last == symbol::TABLE).then(|| record_type(ty))?
+}
+
 fn check_stream(ctxt: &Ctxt, ty: &Type) {
     if record_type(ty).is_none() {
         ctxt.error_at(

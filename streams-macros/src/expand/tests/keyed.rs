@@ -44,6 +44,19 @@ fn lookup() {
 }
 
 #[test]
+fn a_table_is_asked_for_its_rows() {
+    let source = "fn job(a: Stream<A>, t: Table<Row>, u: streams_runtime::prelude::Table<Row>, v: my::Table<Row>) -> Stream<A> { a }";
+    let built = super::build_text(source);
+    let settings: Vec<&str> =
+        built.lines().filter(|line| line.contains("__plan.setting")).map(str::trim).collect();
+    expect![[r#"
+        let t = __plan.setting("t", __p::table_type::<Row, _>())?;
+        let u = __plan.setting("u", __p::table_type::<Row, _>())?;
+        let v = __plan.setting("v", __p::setting_type::<my::Table<Row>>())?;"#]]
+    .assert_eq(&settings.join("\n"));
+}
+
+#[test]
 fn left_lookup() {
     check(
         "flows.left_lookup(hosts, key, key_of, row).named(\"owners\")",
