@@ -126,6 +126,9 @@ pub trait Filling: Send {
     /// Why it is no row of this table, for a person to read; it is left out.
     fn add(&mut self, row: &Row) -> Result<(), String>;
 
+    /// The names of columns that rows of this table need and this one does not have; of a row of JSON none is known.
+    fn missing(&self, row: &Row) -> Vec<&'static str>;
+
     /// All has been read: the rows are there for every machine that looks again; how many.
     fn finish(self: Box<Self>) -> usize;
 }

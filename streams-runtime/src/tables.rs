@@ -5,6 +5,7 @@
 //! is the drivers' business.
 
 mod address;
+mod columns;
 #[cfg(feature = "http")]
 mod http;
 #[cfg(feature = "mysql")]
@@ -279,11 +280,17 @@ impl Table {
         let mut read = Read { rows: None, bad: Vec::new(), n_bad: 0 };
         let name = self.address.shown();
         let mut n_rows = 0;
+        let mut lacking = None;
         let mut take = |place: &str, row: Result<Row, String>| {
             n_rows += 1;
-            // What one look-up cannot use another one may.
             let add = |row: Row| {
-                fillings.iter_mut().map(|filling| guarded(&mut **filling, &row)).fold(Ok(()), Result::and)
+                // What one look-up cannot use another one may.
+                let added = fillings.iter_mut().map(|filling| guarded(&mut **filling, &row));
+                let added = added.fold(Ok(()), Result::and);
+                if added.is_err() && lacking.is_none() {
+                    lacking = fillings.iter().find_map(|filling| columns::lacking(&**filling, &row));
+                }
+                added
             };
             if let Err(why) = row.and_then(add) {
                 read.n_bad += 1;
@@ -320,6 +327,10 @@ impl Table {
                 return Ok(read);
             }
         };
+        // What is wrong with the columns is not repeated for each row.
+        if let Some(why) = lacking.filter(|_| n_rows == read.n_bad) {
+            return Err(why);
+        }
         // A file that is being written, or a page that says what is wrong with the server.
         if self.is_filled && n_rows == read.n_bad {
             let bad = if read.n_bad > 0 { " that can be read" } else { "" };

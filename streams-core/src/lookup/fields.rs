@@ -1,51 +1,95 @@
 //! A row of named fields as a value: texts become what the fields of its type ask for.
 
 use std::fmt::Display;
+use std::marker::PhantomData;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::de::value::{MapDeserializer, StrDeserializer};
-use serde::de::{DeserializeOwned, Deserializer, Error as _, IntoDeserializer, Visitor};
+use serde::de::{DeserializeOwned, Deserializer, Error, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
-
-type Error = serde::de::value::Error;
 
 /// The value that the fields are.
 pub(super) fn decode<V: DeserializeOwned>(fields: &[(Arc<str>, Option<String>)]) -> Result<V, String> {
-    let entries = fields.iter().map(|(name, text)| (&**name, Field { name, text: text.as_deref() }));
-    V::deserialize(MapDeserializer::new(entries)).map_err(|error: Error| error.to_string())
+    let entries = fields.iter().map(|(name, text)| (&**name, Field::new(name, text.as_deref())));
+    V::deserialize(MapDeserializer::new(entries)).map_err(|error: serde::de::value::Error| error.to_string())
+}
+
+/// The fields that a `V` needs and that are not among these, as far as that can be told.
+pub(super) fn missing<V: DeserializeOwned>(fields: &[(Arc<str>, Option<String>)]) -> Vec<&'static str> {
+    let mut missing: Vec<&'static str> = Vec::new();
+    // One is told at a time, and then made up to hear of the next.
+    loop {
+        let entries = fields.iter().map(|(name, text)| (&**name, Field::new(name, text.as_deref())));
+        let entries = entries.chain(missing.iter().map(|name| (*name, Field::made_up(name))));
+        match V::deserialize(MapDeserializer::new(entries)) {
+            Err(Lack::Field(name)) if !missing.contains(&name) => missing.push(name),
+            _ => return missing,
+        }
+    }
+}
+
+/// Why fields are no value, where only missing ones count.
+#[derive(Debug, thiserror::Error)]
+enum Lack {
+    #[error("missing field `{0}`")]
+    Field(&'static str),
+    #[error("something else")]
+    Other,
+}
+
+impl Error for Lack {
+    fn custom<T: Display>(_: T) -> Self {
+        Self::Other
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Self::Field(field)
+    }
 }
 
 /// One field.
 #[derive(Clone, Copy)]
-struct Field<'a> {
+struct Field<'a, E> {
     name: &'a str,
     text: Option<&'a str>,
+    /// It stands for one that is missing.
+    is_made_up: bool,
+    _error: PhantomData<fn() -> E>,
 }
 
-impl Field<'_> {
-    fn text(&self) -> Result<&str, Error> {
-        self.text.ok_or_else(|| Error::custom(format!("column `{}`: there is no value", self.name)))
+impl<'a, E> Field<'a, E> {
+    fn new(name: &'a str, text: Option<&'a str>) -> Self {
+        Self { name, text, is_made_up: false, _error: PhantomData }
     }
 
-    fn parsed<N: FromStr<Err: Display>>(&self) -> Result<N, Error> {
+    /// A number, a text, a `false`, or the first of the variants: something of most types.
+    fn made_up(name: &'a str) -> Self {
+        Self { is_made_up: true, ..Self::new(name, Some("0")) }
+    }
+}
+
+impl<E: Error> Field<'_, E> {
+    fn text(&self) -> Result<&str, E> {
+        self.text.ok_or_else(|| E::custom(format!("column `{}`: there is no value", self.name)))
+    }
+
+    fn parsed<N: FromStr<Err: Display>>(&self) -> Result<N, E> {
         let text = self.text()?;
-        text.trim()
-            .parse()
-            .map_err(|error| Error::custom(format!("column `{}`: `{text}`: {error}", self.name)))
+        text.trim().parse().map_err(|error| E::custom(format!("column `{}`: `{text}`: {error}", self.name)))
     }
 
     /// The text, for a type that is read from one.
     fn read<'de, V: Visitor<'de>>(
         &self,
-        visit: impl FnOnce(StrDeserializer<'_, Error>) -> Result<V::Value, Error>,
-    ) -> Result<V::Value, Error> {
+        visit: impl FnOnce(StrDeserializer<'_, E>) -> Result<V::Value, E>,
+    ) -> Result<V::Value, E> {
         visit(self.text()?.into_deserializer())
-            .map_err(|error| Error::custom(format!("column `{}`: {error}", self.name)))
+            .map_err(|error| E::custom(format!("column `{}`: {error}", self.name)))
     }
 }
 
-impl<'de> IntoDeserializer<'de, Error> for Field<'_> {
+impl<'de, E: Error> IntoDeserializer<'de, E> for Field<'_, E> {
     type Deserializer = Self;
 
     fn into_deserializer(self) -> Self {
@@ -55,23 +99,23 @@ impl<'de> IntoDeserializer<'de, Error> for Field<'_> {
 
 macro_rules! parsed {
     ($($method:ident => $visit:ident: $type:ty;)*) => {$(
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
             visitor.$visit(self.parsed::<$type>()?)
         }
     )*};
 }
 
-impl<'de> Deserializer<'de> for Field<'_> {
-    type Error = Error;
+impl<'de, E: Error> Deserializer<'de> for Field<'_, E> {
+    type Error = E;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
         match self.text {
             Some(_) => self.read::<V>(|text| text.deserialize_any(visitor)),
             None => visitor.visit_unit(),
         }
     }
 
-    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
         match self.text()?.trim() {
             // As databases have it.
             "1" => visitor.visit_bool(true),
@@ -95,18 +139,14 @@ impl<'de> Deserializer<'de> for Field<'_> {
         deserialize_f64 => visit_f64: f64;
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
         match self.text {
             None | Some("") => visitor.visit_none(),
             Some(_) => visitor.visit_some(self),
         }
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Error> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, E> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -115,7 +155,10 @@ impl<'de> Deserializer<'de> for Field<'_> {
         name: &'static str,
         variants: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Error> {
+    ) -> Result<V::Value, E> {
+        if let Some(variant) = variants.first().filter(|_| self.is_made_up) {
+            return visitor.visit_enum(IntoDeserializer::<E>::into_deserializer(*variant));
+        }
         self.read::<V>(|text| text.deserialize_enum(name, variants, visitor))
     }
 
@@ -174,5 +217,45 @@ mod tests {
         fields[1].1 = Some("Desk");
         check(&fields, Err("column `kind`: unknown variant `Desk`, expected `Server`"));
         check(&fields[..1], Err("missing field `kind`"));
+    }
+
+    #[derive(serde::Deserialize)]
+    #[expect(dead_code, reason = "only its type counts")]
+    struct Address(std::net::IpAddr);
+
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    #[expect(dead_code, reason = "only its type counts")]
+    struct Row {
+        #[serde(alias = "host")]
+        host_name: String,
+        kind: Kind,
+        #[serde(default)]
+        up: bool,
+        rack: Option<u16>,
+        load: f64,
+        mark: char,
+        address: Address,
+        last: u8,
+    }
+
+    #[track_caller]
+    fn lacks<V: DeserializeOwned>(names: &[&str], expected: &[&str]) {
+        let fields: Vec<_> = names.iter().map(|name| (Arc::from(*name), Some("0".to_owned()))).collect();
+        assert_eq!(missing::<V>(&fields), expected);
+    }
+
+    #[test]
+    fn fields_that_may_be_absent_are_not_missing() {
+        lacks::<Host>(&[], &["name", "kind", "weight", "up"]);
+        lacks::<Host>(&["name", "weight", "up", "more"], &["kind"]);
+        // What a column is called is the type's business.
+        lacks::<Row>(&["host"], &["kind", "load", "mark", "address"]);
+        lacks::<Row>(&["hostName", "load", "mark"], &["kind", "address"]);
+        lacks::<Row>(&["host", "hostName"], &[]);
+        // A value that is none tells nothing of the columns behind it.
+        lacks::<Row>(&["host", "kind"], &[]);
+        lacks::<u64>(&["a"], &[]);
+        lacks::<std::collections::BTreeMap<String, String>>(&["a"], &[]);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hashbrown::HashMap;
 
 use super::cache::Cache;
-use super::{Fetch, Filling, KeyOf, NotFetched, Row, Rows, TableKey, TableRow};
+use super::{Fetch, Filling, KeyOf, NotFetched, Row, Rows, TableKey, TableRow, fields};
 
 /// What a machine looks rows up in, until it looks again.
 pub(crate) enum Content<K, V> {
@@ -137,6 +137,13 @@ impl<K: TableKey, V: TableRow> Filling for Fresh<K, V> {
         }
         self.rows.insert(key, row);
         Ok(())
+    }
+
+    fn missing(&self, row: &Row) -> Vec<&'static str> {
+        match row {
+            Row::Fields(columns) => fields::missing::<V>(columns),
+            Row::Json(_) => Vec::new(),
+        }
     }
 
     fn finish(self: Box<Self>) -> usize {

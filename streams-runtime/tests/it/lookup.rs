@@ -70,9 +70,22 @@ fn bad_rows_are_told_and_lose_nothing_else() {
 }
 
 #[test]
+fn a_column_may_be_missing_where_its_field_is_optional() {
+    let place = place();
+    place.write("t.csv", "owner,host\nann,a\nbob,b\n");
+    place.ok("run --from file:in --hosts file:t.csv --to known=file:known --to all=file:all");
+    let rows = [owned("a", "ann", 0), owned("b", "bob", 0), owned("a", "ann", 0)];
+    assert_eq!(place.read("known"), rows.concat());
+}
+
+#[test]
 fn mistakes_are_told_before_anything_runs() {
     let place = place();
     place.write("empty.csv", "");
+    // `rack` may be missing.
+    place.write("owner.csv", "hots,name\na,ann\nb,bob\nc\n");
+    let owner = "cannot read owner.csv: the columns `host`, `owner` are missing, which its rows need; it has `hots`, `name`; is `hots` meant to be `host`?; give them the names of the fields, or make a field that may be missing an `Option`";
+    let owner = format!("--hosts: {owner}");
     for (words, text) in [
         ("", "--hosts: this setting has no default; give --hosts TABLE or set OWNERS_HOSTS"),
         ("--hosts t.csv", "--hosts: `t.csv` is no address of a table; for a file write `file:t.csv`"),
@@ -80,6 +93,8 @@ fn mistakes_are_told_before_anything_runs() {
             "--hosts file:t.csv?refersh=1s",
             "--hosts: unknown option `refersh` of a table; did you mean `refresh`?",
         ),
+        ("--hosts file:owner.csv", &owner),
+        ("--hosts file:owner.csv?fixed", &owner),
         ("--hosts file:none.csv", "--hosts: cannot read none.csv: No such file or directory (os error 2)"),
         (
             "--hosts file:empty.csv",
