@@ -271,9 +271,12 @@ impl<L: Layout, P: Ports, C: Context> Wiring<L, P, C> {
 }
 
 /// The key of a result: the operator behind gets the original.
+///
+/// It is the key's own type by a way that rustc cannot go back: behind a `key_by` that is refused it would find the
+/// key again in what the job returns, and refuse it again.
 #[inline(always)]
-pub fn cloned<K: Clone>(key: &K) -> K {
-    key.clone()
+pub fn cloned<K: ToOwned>(key: &K) -> K::Owned {
+    key.to_owned()
 }
 
 /// A node that is an entry as it stands.
