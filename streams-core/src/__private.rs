@@ -20,7 +20,8 @@ pub use crate::stream::joins::{
     changes, full_join, full_join_at, join, join_at, join_late, join_table, left_join, left_join_at,
     left_join_table, right_join, right_join_at,
 };
-pub use crate::stream::{aggregate, aggregate_late, cut, fork, pause, tee, union};
+pub use crate::stream::unions::union;
+pub use crate::stream::{aggregate, aggregate_late, cut, fork, pause, tee};
 pub use crate::tail::{Boxed, Shared, Tee, Up};
 pub use crate::topology::{About, Node, SettingSpec, about};
 pub use crate::window::{

@@ -31,6 +31,7 @@ use crate::window::{Closing, NoWindow, Running, WindowOver, WindowSpec, Windowed
 pub mod joins;
 pub mod lookups;
 pub mod times;
+pub mod unions;
 
 /// A stream of values of type `T`.
 ///
@@ -391,14 +392,6 @@ where
 /// One use of a stream behind a fan-out.
 pub fn fork<T, K, Tm, W: Copy>(forks: &Forks<T, K, Tm, W>) -> Stream<T, K, Tm, W, Id, Rec<K, T>> {
     Stream { operators: Id, window: forks.window, _types: PhantomData }
-}
-
-/// Ends two streams in front of what they share.
-pub fn union<T, K, Tm, Oa, Ha, Ob, Hb>(
-    a: Stream<T, K, Tm, NoWindow, Oa, Ha>,
-    b: Stream<T, K, Tm, NoWindow, Ob, Hb>,
-) -> (Closed<Oa, Ha>, Closed<Ob, Hb>, Stream<T, K, Tm, NoWindow, Id, Rec<K, T>>) {
-    (a.close(), b.close(), restart())
 }
 
 /// The aggregate as an operator.

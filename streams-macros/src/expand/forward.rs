@@ -257,7 +257,7 @@ impl Emit<'_> {
         let (left, right) = (self.input(0), self.input(1));
         let ends = self.plan.ends.iter().map(|segment| self.wires.closed(*segment));
         let stream = self.job.names.stream(self.number, span);
-        quote_spanned!(span=> let (#(#ends,)* #stream) = #private::union(#left, #right);)
+        quote_spanned!(span=> let (#(#ends,)* #stream) = #private::union((#left, #right));)
     }
 
     /// The end of a long segment in front of this node, whose stream goes on under its name.

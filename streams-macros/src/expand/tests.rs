@@ -327,7 +327,7 @@ fn late() {
                 |__k, __w, (__a0,)| __a0,
             );
             let __s5 = __s4.map(Out::late);
-            let (__e2, __e3, __s6) = __p::union(__s5, __s3);
+            let (__e2, __e3, __s6) = __p::union((__s5, __s3));
             let mut __m = __plan.machine();
             let __n4 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s6));
             let __u1 = __p::Merge::new("union", 2, __n4);
@@ -348,7 +348,7 @@ fn union() {
         expect![[r#"
             let (__e0, __t0) = __p::tee(flows);
             let __s1 = __p::fork(&__t0).filter(|f| f.ok);
-            let (__e1, __e2, __s2) = __p::union(__p::fork(&__t0), __s1);
+            let (__e1, __e2, __s2) = __p::union((__p::fork(&__t0), __s1));
             let mut __m = __plan.machine();
             let __n3 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s2));
             let __u1 = __p::Merge::new("both", 2, __n3);
@@ -430,10 +430,10 @@ fn a_stream_with_three_uses() {
             let __s1 = flows.map(|f| f);
             let (__e0, __t1) = __p::tee(__s1);
             let __s2 = __p::fork(&__t1).filter(|f| f.ok);
-            let (__e1, __e2, __s3) = __p::union(__p::fork(&__t1), __s2);
+            let (__e1, __e2, __s3) = __p::union((__p::fork(&__t1), __s2));
             let __s = __p::fork(&__t1);
             let __s4 = __p::aggregate("aggregate", (count(),), __s, |__k, __w, (__a0,)| __a0);
-            let (__e3, __e4, __s5) = __p::union(__s3, __s4);
+            let (__e3, __e4, __s5) = __p::union((__s3, __s4));
             let mut __m = __plan.machine();
             let __n5 = __m.sink(__p::outlet::<Stream<Out>>("job", 0), __p::written(__s5));
             let __u1 = __p::Merge::new("union_2", 2, __n5);

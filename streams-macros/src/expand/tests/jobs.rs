@@ -134,7 +134,7 @@ fn dag() {
                         let __s2 = __p::fork(&__t1).filter(|f| f.out_flow > 100);
                         let __s3 = __s2.map(|f| f.normalized());
                         let __s4 = __p::fork(&__t1).filter(|f| f.is_failed);
-                        let (__e1, __e2, __s5) = __p::union(__s3, __s4);
+                        let (__e1, __e2, __s5) = __p::union((__s3, __s4));
                         let __s6 = __s5.key_by(|f| f.host.clone());
                         let (__e3, __x3, __s6) = __p::cut(__s6);
                         const __SPEC7: __p::Tumbling = __p::checked_tumbling(tumbling(mins(1)));
@@ -231,12 +231,12 @@ fn borders_inside_unions_are_lifted() {
             let (__q0, a) = __plan.source::<Stream<A>, _>("a");
             let (__q1, b) = __plan.source::<Stream<A>, _>("b");
             let (__q2, c) = __plan.source::<Stream<A>, _>("c");
-            let (__e0, __e1, __s3) = __p::union(a, b);
+            let (__e0, __e1, __s3) = __p::union((a, b));
             let __s4 = __s3.key_by(|f| f.h);
             let (__e2, __x2, __s4) = __p::cut(__s4);
             let __s5 = c.key_by(|f| f.h);
             let (__e3, __x3, __s5) = __p::cut(__s5);
-            let (__e4, __e5, __s6) = __p::union(__s4, __s5);
+            let (__e4, __e5, __s6) = __p::union((__s4, __s5));
             let __s7 = __s6.key_by(|f| f.g);
             let (__e6, __x6, __s7) = __p::cut(__s7);
             let mut __m = __plan.machine();

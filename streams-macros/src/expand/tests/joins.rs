@@ -311,7 +311,7 @@ fn latecomers_of_a_join() {
             let (__e0, __e1, __e2, __x2, __s6) = __p::join("pairs", __s5, __s3, __SPEC6, row);
             let (__e3, __s6, __s7) = __p::join_late(__s6);
             let __s8 = __s7.map(C::late);
-            let (__e4, __e5, __s9) = __p::union(__s8, __s6);
+            let (__e4, __e5, __s9) = __p::union((__s8, __s6));
             let mut __m = __plan.machine();
             let __n6 = __m.sink(__p::outlet::<Stream<C>>("job", 0), __p::written(__s9));
             let __u1 = __p::Merge::new("union", 2, __n6);
