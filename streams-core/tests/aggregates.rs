@@ -160,3 +160,15 @@ fn a_sum_that_does_not_fit_says_where() {
     );
     assert_eq!((reject.operator, reject.key.as_deref()), ("sums", Some("7")));
 }
+
+#[stream_job]
+fn repeated(events: Stream<Event>) -> Stream<Vec<u64>> {
+    events.key_by(|e| e.key).running(forever()).aggregate(vec![count() * 2; 3])
+}
+
+#[test]
+fn an_aggregate_may_stand_in_a_list_of_repeated_values() {
+    let mut harness = Harness::new(repeated);
+    harness.push_all("events", vec![event(1, 0), event(2, 0)]);
+    assert_eq!(harness.take::<Vec<u64>>("repeated"), [[2; 3], [4; 3]]);
+}

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote};
 use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
 use syn::{Expr, Token};
@@ -129,9 +130,33 @@ fn root(place: &Expr) -> Option<&Ident> {
     }
 }
 
-/// The arguments of a macro call, if they are expressions.
-pub(crate) fn macro_arguments(mac: &syn::Macro) -> Option<Punctuated<Expr, Token![,]>> {
-    mac.parse_body_with(Punctuated::parse_terminated).ok()
+/// The arguments of a macro call, if they are expressions: `format!("{}", n)`, `vec![n; 3]`.
+pub(crate) fn macro_arguments(mac: &syn::Macro) -> Option<Vec<Expr>> {
+    if let Ok(listed) = mac.parse_body_with(Punctuated::<Expr, Token![,]>::parse_terminated) {
+        return Some(listed.into_iter().collect());
+    }
+    let repeated = repeated(mac)?;
+    Some(vec![*repeated.expr, *repeated.len])
+}
+
+/// Changes the arguments of a macro call, if they are expressions; says whether they are.
+pub(crate) fn change_macro_arguments(mac: &mut syn::Macro, mut change: impl FnMut(&mut Expr)) -> bool {
+    if let Ok(mut listed) = mac.parse_body_with(Punctuated::<Expr, Token![,]>::parse_terminated) {
+        listed.iter_mut().for_each(change);
+        mac.tokens = listed.into_token_stream();
+    } else if let Some(syn::ExprRepeat { mut expr, semi_token, mut len, .. }) = repeated(mac) {
+        change(&mut expr);
+        change(&mut len);
+        mac.tokens = quote!(#expr #semi_token #len);
+    } else {
+        return false;
+    }
+    true
+}
+
+fn repeated(mac: &syn::Macro) -> Option<syn::ExprRepeat> {
+    let body = &mac.tokens;
+    syn::parse2(quote!([#body])).ok()
 }
 
 /// True for `a += b` and its kin.

@@ -2,7 +2,7 @@
 //!
 //! Everything that is not an accumulator, the key or the window stays an ordinary expression.
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
 use quote::quote_spanned;
 use syn::Expr;
 use syn::visit_mut::{self, VisitMut};
@@ -90,9 +90,8 @@ impl VisitMut for Lift<'_> {
 
     fn visit_macro_mut(&mut self, mac: &mut syn::Macro) {
         // `format!("{}", key())`: the arguments of most macros are expressions.
-        if let Some(mut arguments) = scope::macro_arguments(mac) {
-            arguments.iter_mut().for_each(|argument| self.visit_expr_mut(argument));
-            mac.tokens = quote::ToTokens::into_token_stream(arguments);
+        if !scope::change_macro_arguments(mac, |argument| self.visit_expr_mut(argument)) {
+            check_macro_hides_no_aggregate(self.ctxt, mac);
         }
     }
 
@@ -149,6 +148,49 @@ impl Lift<'_> {
             None => self.ctxt.error_at(word.span(), message),
         }
     }
+}
+
+/// What a macro makes of tokens of its own form is not known, and so neither which of them are aggregates:
+/// `json!({ "n": count() })`.
+fn check_macro_hides_no_aggregate(ctxt: &Ctxt, mac: &syn::Macro) {
+    if let Some(word) = hidden(mac.tokens.clone()) {
+        let name = crate::text::of_type(quote::ToTokens::to_token_stream(&mac.path));
+        ctxt.error_at(
+            word.span(),
+            format!("`{word}()` is not seen inside of `{name}!`, whose arguments are no list of expressions; write `let n = {word}(..);` in a block around it, and `n` inside"),
+        );
+    }
+}
+
+/// The first word of ours that is called.
+fn hidden(tokens: TokenStream) -> Option<Ident> {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    let is_punct = |at: Option<usize>, c: char| {
+        let token = at.and_then(|at| tokens.get(at));
+        matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == c)
+    };
+    for (at, token) in tokens.iter().enumerate() {
+        let TokenTree::Group(group) = token else { continue };
+        // `r.count()` and `u64::max(a, b)` are the user's own.
+        let (before, further) = (at.checked_sub(2), at.checked_sub(3));
+        let is_own = is_punct(before, '.') || is_punct(before, ':') && is_punct(further, ':');
+        if let Some(TokenTree::Ident(word)) = at.checked_sub(1).and_then(|at| tokens.get(at))
+            && group.delimiter() == Delimiter::Parenthesis
+            && !is_own
+            && is_ours(word)
+        {
+            return Some(word.clone());
+        }
+        if let Some(word) = hidden(group.stream()) {
+            return Some(word);
+        }
+    }
+    None
+}
+
+fn is_ours(word: &Ident) -> bool {
+    let words = [symbol::KEY, symbol::WINDOW_START, symbol::WINDOW_END, symbol::FIRED];
+    symbol::ACCUMULATORS.iter().map(|known| known.name).chain(words).any(|known| word == known)
 }
 
 /// Whether an argument can be a function: a closure, the name of one, or what makes one.

@@ -78,10 +78,7 @@ impl VisitMut for Words<'_> {
     }
 
     fn visit_macro_mut(&mut self, mac: &mut syn::Macro) {
-        if let Some(mut arguments) = scope::macro_arguments(mac) {
-            arguments.iter_mut().for_each(|argument| self.visit_expr_mut(argument));
-            mac.tokens = quote::ToTokens::into_token_stream(arguments);
-        }
+        scope::change_macro_arguments(mac, |argument| self.visit_expr_mut(argument));
     }
 
     fn visit_item_mut(&mut self, _: &mut syn::Item) {}

@@ -394,3 +394,25 @@ fn streams_where_values_are_expected() {
         assert!(said.contains(expected), "{body}: {said}");
     }
 }
+
+#[test]
+fn aggregates_in_macros() {
+    let row = |row: &str| with_body(&format!("flows.key_by(k).running(forever()).aggregate({row})"));
+    check(&row("(vec![count(); 3], vec![key(), key()], vec![1; n()])"), expect![[r#""#]]);
+    check(
+        &row("json!({ \"n\": [count()], \"m\": sum(|f| f.n) })"),
+        expect![[r#"
+            count <- `count()` is not seen inside of `json!`, whose arguments are no list of expressions; write `let n = count(..);` in a block around it, and `n` inside
+        "#]],
+    );
+    check(
+        &row("pair!(1 => window_end())"),
+        expect![[r#"
+            window_end <- `window_end()` is not seen inside of `pair!`, whose arguments are no list of expressions; write `let n = window_end(..);` in a block around it, and `n` inside
+        "#]],
+    );
+    check(
+        &row("pair!(1 => (f.count(), u64::max(1, 2), count[1], my::first(2), counted()))"),
+        expect![[r#""#]],
+    );
+}

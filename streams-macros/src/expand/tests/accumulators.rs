@@ -219,3 +219,13 @@ fn numbers_are_constants_where_they_can_be() {
         "#]],
     );
 }
+
+#[test]
+fn a_repeated_value_is_one_accumulator() {
+    check(
+        "vec![count() + n; 3]",
+        expect![[r#"
+                (count(),),
+        "#]],
+    );
+}
