@@ -14,7 +14,7 @@ use crate::ports::{Input, Output, Ports, Source};
 use crate::push::Push;
 use crate::record::{NoKey, Rec};
 use crate::setting::SettingType;
-use crate::stream::{Port, Returned, Stream};
+use crate::stream::{Head, Port, Returned, Stream};
 use crate::tail::ToPort;
 use crate::topology::{About, Node, SettingSpec, Topology};
 use crate::window::WindowSpec;
@@ -80,13 +80,13 @@ impl<L: Layout, P: Ports> Plan<L, P> {
     pub fn source<S: Port, M>(
         &mut self,
         name: &'static str,
-    ) -> <S::Item as Input<M>>::Proven<(Inlet<S::Item>, Stream<S::Item>)>
+    ) -> <S::Item as Input<M>>::Proven<(Inlet<S::Item>, Head<S::Item>)>
     where
         S::Item: Input<M>,
     {
         let index = self.n_sources;
         self.n_sources += 1;
-        S::Item::proven((Inlet { index, name, _type: PhantomData }, Stream::head()))
+        S::Item::proven((Inlet { index, name, _type: PhantomData }, Head::head()))
     }
 
     /// Reads a setting: what was given, else the default.

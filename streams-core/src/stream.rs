@@ -13,31 +13,28 @@ use crate::key::{Key, Shuffled};
 use crate::layout::Queue;
 use crate::op::distinct_within::DistinctWithin;
 use crate::op::event_time::EventTime;
-use crate::op::filter::Filter;
-use crate::op::filter_map::FilterMap;
-use crate::op::flat_map::FlatMap;
-use crate::op::inspect::Inspect;
 use crate::op::key_by::KeyBy;
 use crate::op::late::ClosedLate;
-use crate::op::map::Map;
 use crate::op::running::Retention;
-use crate::op::try_map::TryMap;
 use crate::proof::{Fails, Holds, Never};
-use crate::push::Operator;
 use crate::record::{EventTimed, NoKey, NoTime, Rec, TimeMark};
 use crate::time::{OutOfOrder, TimeBound};
 use crate::window::{Closing, NoWindow, Running, WindowOver, WindowSpec, Windowed};
 
 pub mod joins;
 pub mod lookups;
+pub mod straight;
 pub mod times;
 pub mod unions;
+pub mod written;
+
+use written::Written;
 
 /// A stream of values of type `T`.
 ///
 /// In a job's signature write `Stream<T>`; everything else is inferred.
 #[derive(Debug)]
-pub struct Stream<T, K = NoKey, Tm = NoTime, W = NoWindow, O = Id, H = Rec<NoKey, T>> {
+pub struct Stream<T, K = NoKey, Tm = NoTime, W = NoWindow, O = Written, H = Written> {
     operators: O,
     window: W,
     _types: PhantomData<fn(H) -> (T, K, Tm)>,
@@ -86,9 +83,12 @@ pub trait Returned<S> {}
 #[diagnostic::do_not_recommend]
 impl<T> Returned<T> for T {}
 
-impl<T> Stream<T> {
+/// A stream that comes in, without an operator yet.
+pub type Head<T> = Stream<T, NoKey, NoTime, NoWindow, Id, Rec<NoKey, T>>;
+
+impl<T> Head<T> {
     pub(crate) fn head() -> Self {
-        Self { operators: Id, window: NoWindow, _types: PhantomData }
+        restart()
     }
 }
 
@@ -108,21 +108,6 @@ impl<K, Tm> BoundFor<K, Tm> for OutOfOrder<false> {
 }
 #[diagnostic::do_not_recommend]
 impl<K: SameKey<NoKey>, Tm: SameTime<NoTime>> BoundFor<K, Tm> for OutOfOrder<true> {
-    crate::proof::holds!();
-}
-
-/// What a part takes, where it is given a stream of `T`.
-#[diagnostic::on_unimplemented(
-    message = "this part takes a stream of `{Self}`, but gets one of `{T}`",
-    label = "takes `{Self}`",
-    note = "turn the records into `{Self}` with a `map` in front of `.through(..)`, or choose a part that takes `{T}`"
-)]
-pub trait TakenFrom<T> {
-    crate::proof::told_once!(TakenFrom<T>);
-}
-
-#[diagnostic::do_not_recommend]
-impl<T> TakenFrom<T> for T {
     crate::proof::holds!();
 }
 
@@ -146,86 +131,6 @@ impl<T, K, Tm, W, O, H> Stream<T, K, Tm, W, O, H> {
         Tm: TimeMark,
     {
         B::proven(self.then(EventTime::new(at_ms, bound, Tm::TIMED)))
-    }
-
-    /// Turns each record into another.
-    pub fn map<U, F: Fn(T) -> U + Pure>(self, f: F) -> Next<U, K, Tm, W, O, Map<F>, H> {
-        self.then(Map(f))
-    }
-
-    /// Keeps the records for which the closure says `true`.
-    pub fn filter<F: Fn(&T) -> bool + Pure>(self, keep: F) -> Next<T, K, Tm, W, O, Filter<F>, H> {
-        self.then(Filter(keep))
-    }
-
-    /// Turns each record into another or drops it.
-    pub fn filter_map<U, F: Fn(T) -> Option<U> + Pure>(self, f: F) -> Next<U, K, Tm, W, O, FilterMap<F>, H> {
-        self.then(FilterMap(f))
-    }
-
-    /// Turns each record into any number of others, in the order of the iterator.
-    pub fn flat_map<I: IntoIterator, F: Fn(T) -> I + Pure>(
-        self,
-        f: F,
-    ) -> Next<I::Item, K, Tm, W, O, FlatMap<F>, H> {
-        self.then(FlatMap(f))
-    }
-
-    /// Turns each record into another or fails; a failed record becomes a dead letter with the reason, and its
-    /// neighbours go on.
-    pub fn try_map<U, E: std::fmt::Display, F: Fn(&T) -> Result<U, E> + Pure>(
-        self,
-        f: F,
-    ) -> Next<U, K, Tm, W, O, TryMap<F>, H> {
-        self.then(TryMap { id: "try_map", f })
-    }
-
-    /// Looks at each record and passes it on.
-    pub fn inspect<F: Fn(&T) + Pure>(self, look: F) -> Next<T, K, Tm, W, O, Inspect<F>, H> {
-        self.then(Inspect(look))
-    }
-
-    /// Sends the records through a part: a chain of operators with a name, which `#[stream_part]` makes of a function
-    /// from a stream to a stream, in this crate or another.
-    ///
-    /// **Shape** `Stream<T, K>` -> `Stream<U, K>`, whatever the key and the time.
-    /// **State** none: what keeps state or moves records between machines stands in the job, where it is seen.
-    /// **Time** watermarks pass unchanged.
-    ///
-    /// # Examples
-    /// ```
-    /// use streams_core::{prelude::*, testing::Harness};
-    ///
-    /// #[record] struct Line { text: String }
-    /// #[record] struct Hit { host: String, bytes: u64 }
-    ///
-    /// /// The lines that are hits.
-    /// #[stream_part]
-    /// fn hits(lines: Stream<Line>) -> Stream<Hit> {
-    ///     lines.filter(|l| !l.text.starts_with('#')).filter_map(|l| {
-    ///         let (host, bytes) = l.text.split_once(' ')?;
-    ///         Some(Hit { host: host.to_owned(), bytes: bytes.parse().ok()? })
-    ///     })
-    /// }
-    ///
-    /// #[stream_job]
-    /// fn volume(lines: Stream<Line>) -> Stream<u64> {
-    ///     lines.through(hits).key_by(|h| h.host.clone()).running(forever()).aggregate(sum(|h| h.bytes))
-    /// }
-    ///
-    /// let mut job = Harness::new(volume);
-    /// for text in ["# log", "a 3", "b x", "a 4"] {
-    ///     job.push("lines", Line { text: text.to_owned() });
-    /// }
-    /// assert_eq!(job.take::<u64>("volume"), [3, 7]);
-    /// ```
-    pub fn through<A: TakenFrom<T>, U, X, P>(self, part: P) -> A::Proven<Next<U, K, Tm, W, O, X, H>>
-    where
-        P: FnOnce(Stream<A, K, Tm, NoWindow, Id, Rec<K, A>>) -> Stream<U, K, Tm, NoWindow, X, Rec<K, A>>,
-        X: Operator<Rec<K, A>, Out = Rec<K, U>>,
-    {
-        let part = part(restart());
-        A::proven(self.then(part.operators))
     }
 
     /// Gives each record a key; what comes behind sees all records of one key in one place, in order.
@@ -308,16 +213,6 @@ impl<T, K, Tm, W, O, H> Stream<T, K, Tm, W, O, H> {
     pub fn union(self, other: Self) -> Self {
         let _ = other;
         unreachable!("`#[stream_job]` turns this call into one of `__private::union`")
-    }
-
-    /// Names the operator before it; its state is kept under this name, so that it survives changes around it.
-    #[must_use]
-    pub fn named(mut self, id: &'static str) -> Self
-    where
-        O: Operator<H>,
-    {
-        self.operators.set_id(id);
-        self
     }
 
     #[doc(hidden)]

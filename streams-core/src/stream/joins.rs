@@ -12,7 +12,7 @@ use crate::layout::Queue;
 use crate::op::late::ClosedLate;
 use crate::op::running::Retention;
 use crate::op::table_join::TableJoin;
-use crate::record::Rec;
+use crate::record::{NoKey, Rec};
 use crate::window::NoWindow;
 
 /// The two sides, what they meet in, the shuffle behind it, and the joined stream.
@@ -183,7 +183,7 @@ where
 /// What the functions below never do.
 const REPLACED: &str = "`#[stream_job]` turns this call into one of a function of `__private`";
 
-impl<A, K, Tm> Stream<A, K, Tm> {
+impl<A, K, Tm> Stream<A, K, Tm, NoWindow, Id, Rec<NoKey, A>> {
     /// The pairs of a record of this stream and one of `right` that have the same key and belong together in
     /// time: `tumbling` and `hopping` pair what lies in one window, when the window closes; `within(before,
     /// after)` pairs a record at `t` with those of `right` in `[t - before, t + after]`, ends included, as soon as
