@@ -68,7 +68,7 @@ pub enum Batch<'a> {
         /// Stop behind the first record that fails (`--on-bad stop`) instead of going on.
         stop_on_reject: bool,
     },
-    /// A `Vec<T>` of the port's type, emptied by the machine.
+    /// A `Vec<T>` of the port's type, emptied by the machine; for sources with [`crate::ports::Source::TAKES_VALUES`].
     Typed(&'a mut (dyn Any + Send)),
     /// At most so many records that the port's source makes itself ([`crate::ports::Source::pull`]).
     Pulled(usize),

@@ -186,21 +186,21 @@ where
 
     fn feed(&mut self, batch: Batch<'_>, cx: &mut C) -> Taken {
         match batch {
-            Batch::Typed(records) => {
+            Batch::Typed(records) if S::TAKES_VALUES => {
                 let records =
                     records.downcast_mut::<Vec<T>>().expect("a port is fed with records of its own type");
                 for val in records.drain(..) {
                     self.node.push(Rec { ts: UNTIMED, key: NoKey, val }, cx);
                 }
             }
-            Batch::Pulled(most) => {
+            Batch::Pulled(most) if S::MAKES => {
                 let node = &mut self.node;
                 let made = self.source.pull(most, |val| node.push(Rec { ts: UNTIMED, key: NoKey, val }, cx));
                 if made < most {
                     return Taken::Dry;
                 }
             }
-            Batch::Raw { batch, from, stop_on_reject } => {
+            Batch::Raw { batch, from, stop_on_reject } if !S::MAKES => {
                 for (index, record) in batch.records.iter().enumerate().skip(from) {
                     cx.base().origin = Origin::Batch(u32::try_from(index).unwrap_or(u32::MAX));
                     cx.base().stored_ms = record.stored_ms;
@@ -215,7 +215,7 @@ where
                 }
                 cx.base().leave_batch();
             }
-            Batch::Parcel { .. } | Batch::Encoded(_) => unreachable!("these batches are for exchanges"),
+            _ => unreachable!("a port is fed what its source takes"),
         }
         Taken::All
     }

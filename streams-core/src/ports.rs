@@ -49,7 +49,14 @@ impl<T: Never + Serialize + Send + 'static> Output<Fails> for T {
 }
 
 /// Turns the bytes of one record into a value, or makes values itself.
+///
+/// All operators behind a port are compiled for each kind of batch that it takes, so a source says which those are.
 pub trait Source<T>: Send + 'static {
+    /// It makes its records itself, and takes no bytes.
+    const MAKES: bool = false;
+    /// It takes values beside bytes, as tests have them.
+    const TAKES_VALUES: bool = false;
+
     /// # Errors
     /// Why the bytes are no `T`, for a person to read; the record becomes a reject.
     fn decode(&mut self, bytes: &[u8]) -> Result<T, String>;

@@ -428,6 +428,8 @@ impl Ports for Collect {
 struct Json;
 
 impl<T: DeserializeOwned> Source<T> for Json {
+    const TAKES_VALUES: bool = true;
+
     fn decode(&mut self, bytes: &[u8]) -> Result<T, String> {
         serde_json::from_slice(bytes).map_err(|error| error.to_string())
     }

@@ -91,6 +91,8 @@ impl Ports for Text {
 }
 
 impl<T> Source<T> for Text {
+    const TAKES_VALUES: bool = true;
+
     fn decode(&mut self, _bytes: &[u8]) -> Result<T, String> {
         Err("nothing is decoded here".to_owned())
     }

@@ -72,6 +72,8 @@ impl Ports for Nothing {
 }
 
 impl<T> Source<T> for Nothing {
+    const TAKES_VALUES: bool = true;
+
     fn decode(&mut self, _bytes: &[u8]) -> Result<T, String> {
         Err("nothing is fed".to_owned())
     }

@@ -3,7 +3,7 @@
 //! A family of ports has a source for every type, and the iterator has records of one; which that is, is asked
 //! where the machine is compiled, so that nothing of it is left in the loop.
 
-use std::any::{Any, TypeId, type_name};
+use std::any::{TypeId, type_name};
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -86,10 +86,8 @@ where
 /// The value as a `T`, which it is: [`Inside`] compared the types.
 #[inline(always)]
 fn same<A: 'static, T: 'static>(value: A) -> T {
-    let mut value = Some(value);
-    let value: &mut dyn Any = &mut value;
-    let value = value.downcast_mut::<Option<T>>().and_then(Option::take);
-    value.expect("a port of another type is refused before the run")
+    castaway::cast!(value, T)
+        .unwrap_or_else(|_| unreachable!("a port of another type is refused before the run"))
 }
 
 /// A source whose records an iterator makes.
@@ -99,6 +97,8 @@ pub(super) struct Made<I> {
 }
 
 impl<T: Input, I: Iterator<Item: Input> + Send + 'static> Source<T> for Made<I> {
+    const MAKES: bool = true;
+
     fn decode(&mut self, _bytes: &[u8]) -> Result<T, String> {
         Err("this port takes records that the program makes, and no bytes".to_owned())
     }
