@@ -39,7 +39,7 @@ impl streams_core::setting::Setting for Even {
     fn parse(text: &str) -> Result<Self, String> {
         text.parse()
             .ok()
-            .filter(|n: &u64| n % 2 == 0)
+            .filter(|n: &u64| n.is_multiple_of(2))
             .map(|_| Self)
             .ok_or_else(|| format!("`{text}` is not even"))
     }

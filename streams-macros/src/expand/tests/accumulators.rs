@@ -223,9 +223,18 @@ fn numbers_are_constants_where_they_can_be() {
 #[test]
 fn a_repeated_value_is_one_accumulator() {
     check(
-        "vec![count() + n; 3]",
+        "vec![sum(|f| f.bytes * n); 3]",
         expect![[r#"
-                (count(),),
-        "#]],
+        (
+            sum(
+                flows
+                    .typer()
+                    .by_ref({
+                        let n = ::core::clone::Clone::clone(&n);
+                        move |f| f.bytes * n
+                    }),
+            ),
+        ),
+    "#]],
     );
 }
