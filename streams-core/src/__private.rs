@@ -14,7 +14,7 @@ pub use crate::op::running::{Forever, Ttl};
 pub use crate::plan::{Job, Plan, cloned, level, outlet, written};
 pub use crate::ports::Ports;
 pub use crate::push::Operator;
-pub use crate::record::{Rec, Schema};
+pub use crate::record::{Rec, Schema, stored};
 pub use crate::setting::setting_type;
 pub use crate::stream::joins::{
     changes, full_join, full_join_at, join, join_at, join_late, join_table, left_join, left_join_at,

@@ -1,5 +1,10 @@
 //! The element that flows through a pipeline: a value with its event time and its key.
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::proof::{Fails, Holds, Never};
+
 /// Marks a stream that has no key yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct NoKey;
@@ -36,6 +41,23 @@ pub struct Rec<K, T> {
     /// The user's value.
     pub val: T,
 }
+
+/// What the fields of a record can be.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` stands in a record and cannot be stored",
+    label = "`{Self}` is no record itself",
+    note = "add `#[record]` to `{Self}`; a type of another crate has a feature `serde`, or needs `#[serde(with = \"..\")]` at the field"
+)]
+pub trait Stored<M = Holds>: Clone + Serialize + DeserializeOwned {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Clone + Serialize + DeserializeOwned> Stored<Holds> for T {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Never + Clone + Serialize + DeserializeOwned> Stored<Fails> for T {}
+
+/// Says of the type of a field what the derived implementations would say of each other.
+pub fn stored<T: Stored<M>, M>() {}
 
 /// What `#[record]` tells about a type: its name and its fields with the ids that encodings carry.
 pub trait Schema {

@@ -4,10 +4,12 @@
 //! How values are encoded is not decided here.
 
 mod fields;
+mod parts;
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{ToTokens, quote};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::punctuated::Punctuated;
+use syn::spanned::Spanned;
 use syn::{Attribute, Item, Path, Token};
 
 use crate::ctxt::Ctxt;
@@ -63,7 +65,9 @@ fn record(ctxt: &Ctxt, item: &mut Item, root: Root) -> TokenStream {
     add_derives(attrs, root);
     let fields = fields::list(ctxt, item);
     let schema = schema(&name, &fields, root);
-    quote!(#item #schema)
+    // Order: rustc tells of this first, and of the derived code behind it.
+    let stored = stored(&parts::of(item), root);
+    quote!(#stored #item #schema)
 }
 
 /// A stored record has one type: `struct Pair<T> { .. }`, `struct View<'a> { .. }`.
@@ -129,6 +133,19 @@ fn names_serde_crate(attrs: &[Attribute]) -> bool {
         });
         found
     })
+}
+
+/// Asks of each type whether it can be stored; an error stands on the field's type.
+fn stored(types: &[&syn::Type], root: Root) -> TokenStream {
+    if types.is_empty() {
+        return TokenStream::new();
+    }
+    let private = root.private();
+    let calls = types.iter().map(|ty| quote_spanned!(ty.span()=> #private::stored::<#ty, _>();));
+    quote! {
+        #[allow(deprecated)]
+        const _: fn() = || { #(#calls)* };
+    }
 }
 
 fn schema(name: &Ident, fields: &[fields::Field], root: Root) -> TokenStream {

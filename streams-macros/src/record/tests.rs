@@ -2,6 +2,7 @@
 
 use expect_test::{Expect, expect};
 use proc_macro2::TokenStream;
+use quote::ToTokens;
 
 use super::fields::field_id;
 
@@ -179,6 +180,66 @@ fn what_is_derived_already_is_not_derived_again() {
             ];
         }
     "##]],
+    );
+}
+
+/// The types that are asked about, as in the source.
+#[track_caller]
+#[expect(clippy::needless_pass_by_value, reason = "`expect!` makes a value")]
+fn asked(source: &str, expected: Expect) {
+    let item = syn::parse_str(source).unwrap();
+    let types = super::parts::of(&item).into_iter().map(|ty| crate::text::of_type(ty.to_token_stream()));
+    expected.assert_eq(&types.collect::<Vec<_>>().join("; "));
+}
+
+#[test]
+fn types_that_may_be_the_users() {
+    asked(
+        "struct A { a: u8, b: String, c: Vec<(u8, Option<std::time::Duration>)>, d: [bool; 3] }",
+        expect![""],
+    );
+    asked(
+        "struct A(B, my::C, Vec<(B, Option<Box<D>>)>, BTreeMap<E, [F; 2]>, Mine<G>, PhantomData<H>);",
+        expect!["B; my::C; D; E; F; Mine<G>; PhantomData<H>"],
+    );
+    asked("enum A { B(C), D { e: E }, F }", expect!["C; E"]);
+    asked("struct A { a: Option<Box<Self>>, #[cfg(b)] b: B, c: C }", expect!["C"]);
+    asked("enum A { #[cfg(b)] B(C), #[serde(skip)] D(E), F(Vec<A>) }", expect!["A"]);
+    asked("struct A { #[serde(with = \"b\")] b: B, #[serde(skip)] c: C, #[doc = \"d\"] d: D }", expect!["D"]);
+    asked(
+        "#[serde(rename_all = \"camelCase\", bound(serialize = \"\"), default)] struct A { b: B }",
+        expect!["B"],
+    );
+    asked("#[serde(try_from = \"B\", into = \"B\")] struct A { c: C }", expect![""]);
+}
+
+#[test]
+fn a_type_of_the_users_is_asked_about_in_front() {
+    check(
+        "struct A { b: Option<my::B>, c: my::B }",
+        expect![[r##"
+            #[allow(deprecated)]
+            const _: fn() = || {
+                ::streams_core::__private::stored::<my::B, _>();
+            };
+            #[derive(
+                ::core::clone::Clone,
+                ::streams_core::__private::serde::Serialize,
+                ::streams_core::__private::serde::Deserialize
+            )]
+            #[serde(crate = "::streams_core::__private::serde")]
+            struct A {
+                b: Option<my::B>,
+                c: my::B,
+            }
+            impl ::streams_core::__private::Schema for A {
+                const NAME: &'static str = "A";
+                const FIELDS: &'static [(u32, &'static str, &'static str)] = &[
+                    (3876335077u32, "b", "Option<my::B>"),
+                    (3859557458u32, "c", "my::B"),
+                ];
+            }
+        "##]],
     );
 }
 

@@ -117,6 +117,15 @@ const CASES: &[(&str, &str, &str, Expect)] = &[
         LeadsTo("streams-core/src/aggregate/sum.rs", "pub fn sum<")),
     ("from a part to its definition", SIGNATURE, "flows.through(carry$0ing)",
         LeadsTo("src/lib.rs", "pub fn carrying(")),
+    // The body ends the job and begins a record, whose types stand in its expansion twice.
+    ("the type of a field of a record", SIGNATURE, "flows }\n#[record] pub struct Hit { pub flow: Tot$0, pub n: u8",
+        Offers(&["Total"])),
+    ("a type inside of another", SIGNATURE, "flows }\n#[record] pub struct Hit { pub n: u8, pub flows: Vec<Tot$0>",
+        Offers(&["Total"])),
+    ("a path to the type of a field", SIGNATURE, "flows }\n#[record] pub struct Hit { pub n: Flow, pub flow: self::$0",
+        Offers(&["Total"])),
+    ("from the type of a field to its definition", SIGNATURE, "flows }\n#[record] pub struct Hit { pub flow: Flo$0w",
+        LeadsTo("src/lib.rs", "pub struct Flow")),
     ("from a field to its definition", SIGNATURE, "flows.filter(|f| f.out_fl$0ow > 0)",
         LeadsTo("src/lib.rs", "pub struct Flow")),
 ];

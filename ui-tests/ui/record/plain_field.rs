@@ -1,0 +1,8 @@
+use streams_core::prelude::*;
+
+struct Place { city: String }
+
+#[record]
+struct Visit { host: String, place: Place }
+
+fn main() {}
