@@ -53,8 +53,10 @@ impl<K: Key, T: Shuffled, C: Context> Push<Rec<K, T>, C> for Outbox<K, T> {
             System::Drain(effects) => {
                 let Self { watermark_ms, idle, .. } = *self;
                 let parcels = self.bins.iter_mut().map(|bin| {
-                    let records = std::mem::take(bin);
-                    bin.reserve(records.len());
+                    // The next round mostly needs as much room; a drain in between needs none, and keeps what is there.
+                    let room = if bin.is_empty() { 0 } else { bin.capacity() };
+                    let records =
+                        if room == 0 { Vec::new() } else { std::mem::replace(bin, Vec::with_capacity(room)) };
                     Parcel { len: records.len(), records: Box::new(records), watermark_ms, idle }
                 });
                 effects.set_parcels(self.exchange, parcels.collect());
