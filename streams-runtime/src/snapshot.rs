@@ -16,8 +16,8 @@ use crate::report::Counters;
 /// The key of the job's row.
 const KEY: &[u8] = b"j";
 
-/// The format written here.
-const VERSION: u32 = 1;
+/// The format written here. In the first one keys that are whole numbers belonged to other workers.
+const VERSION: u32 = 2;
 
 /// What the rows of the machine with this index start with.
 pub(crate) fn machine_prefix(machine: usize) -> [u8; 3] {

@@ -16,8 +16,8 @@ use crate::rocketmq::{self, Broker, QueueId};
 use crate::run::note;
 use crate::url::{Place, Url};
 
-/// The row's form.
-const VERSION: u32 = 1;
+/// The row's form. In the first one keys that are whole numbers belonged to other queues.
+const VERSION: u32 = 2;
 
 /// A topic and its queues in their frozen order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,7 +99,7 @@ impl JobRow {
         })?;
         if row.version != VERSION {
             return Err(Error::state(format!(
-                "the state was written by a newer version of this program (its record has form {}, this program knows {VERSION})",
+                "the state was written by another version of this toolkit (its record has form {}, this program knows {VERSION}); use the program that wrote it, or begin again as another --group",
                 row.version
             )));
         }
