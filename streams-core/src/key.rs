@@ -190,7 +190,9 @@ mod tests {
                 super::hash(&(number as u32), scratch),
                 super::hash(&(number as usize), scratch),
             ];
-            same.map(|found| assert_eq!(found.unwrap(), hash(number)));
+            for found in same {
+                assert_eq!(found.unwrap(), hash(number));
+            }
         }
     }
 
