@@ -144,6 +144,8 @@ impl Ports for Totals {
 }
 
 impl<T> Source<T> for Totals {
+    const TAKES_VALUES: bool = true;
+
     fn decode(&mut self, _bytes: &[u8]) -> Result<T, String> {
         Err("this program feeds values, no bytes".to_owned())
     }

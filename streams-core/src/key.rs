@@ -53,7 +53,7 @@ impl<T: Never + Serialize + DeserializeOwned + Send + 'static> Shuffled<Fails> f
 }
 
 /// The index below `n` of the machine that owns `key`: the same in every process and every build. `scratch` is
-/// reused between calls.
+/// room for it, and holds nothing afterwards that means anything.
 ///
 /// # Errors
 /// When the key's `Serialize` refuses.
@@ -61,15 +61,27 @@ pub(crate) fn owner<K: Key>(key: &K, n: usize, scratch: &mut Vec<u8>) -> Result<
     Ok(place(hash(key, scratch)?, n))
 }
 
+/// What [`owner`] gives, for a key that is encoded already.
+pub(crate) fn owner_of_encoded<K: Key>(key: &K, encoded: &[u8], n: usize) -> usize {
+    place(hash_of(key, encoded), n)
+}
+
 /// xxh3-64 over the encoded key; of a whole number over its eight bytes, which have one length and need no buffer.
 #[inline]
 fn hash<K: Key>(key: &K, scratch: &mut Vec<u8>) -> Result<u64, CodecError> {
-    if let Some(number) = whole_number(key) {
-        return Ok(xxh3_64(&number.to_le_bytes()));
+    if whole_number(key).is_none() {
+        scratch.clear();
+        codec::key_to_vec(key, scratch)?;
     }
-    scratch.clear();
-    codec::key_to_vec(key, scratch)?;
-    Ok(xxh3_64(scratch))
+    Ok(hash_of(key, scratch))
+}
+
+#[inline(always)]
+fn hash_of<K: Key>(key: &K, encoded: &[u8]) -> u64 {
+    match whole_number(key) {
+        Some(number) => xxh3_64(&number.to_le_bytes()),
+        None => xxh3_64(encoded),
+    }
 }
 
 /// A key that is a number of up to 64 bits; whether its type is one is known when the program is built.

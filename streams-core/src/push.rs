@@ -64,7 +64,7 @@ pub trait Push<R, C: Context> {
     /// One record.
     fn push(&mut self, record: R, cx: &mut C);
     /// Whether it takes this record, as far as filters say that stand in front. If so [`Self::push_wanted`] with it
-    /// is the next call, and no filter is asked again; if not, it hears nothing of the record.
+    /// is the next call, and what stands in front does not look again; if not, it hears nothing of the record.
     #[inline(always)]
     fn wants(&mut self, _record: &R, _cx: &mut C) -> bool {
         true

@@ -3,7 +3,8 @@
 #![allow(clippy::use_self, reason = "both ways of writing it are tested")]
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, LinkedList, VecDeque};
+use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::marker::PhantomData;
 
 use streams_core::prelude::*;
@@ -57,7 +58,12 @@ struct Plain;
 struct Mixed {
     #[serde(skip)]
     plain: Plain,
+    #[cfg_attr(all(), serde(skip))]
+    also_plain: Plain,
     mark: PhantomData<Plain>,
+    mine: PhantomData<Self>,
+    kin: LinkedList<Self>,
+    counts: HashMap<u8, u8, BuildHasherDefault<DefaultHasher>>,
     text: Cow<'static, str>,
     row: VecDeque<Leaf>,
     #[cfg(any())]
@@ -80,7 +86,11 @@ fn what_can_be_stored_is_not_refused() {
     };
     let mixed = Mixed {
         plain: Plain,
+        also_plain: Plain,
         mark: PhantomData,
+        mine: PhantomData,
+        kin: LinkedList::new(),
+        counts: HashMap::from_iter([(1, 2)]),
         text: "t".into(),
         row: [Leaf::Red(top, [Shade(1), Shade(2)]), leaf].into(),
         bush: Bush(1, vec![Bush(2, Vec::new())]),

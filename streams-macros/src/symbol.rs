@@ -29,6 +29,7 @@ pub(crate) const REASON: &str = "reason";
 
 /// The attribute of a condition.
 pub(crate) const CFG: &str = "cfg";
+pub(crate) const CFG_ATTR: &str = "cfg_attr";
 
 /// Lint and condition attributes go with the job wherever its parts are emitted.
 pub(crate) const PASSED_ATTRIBUTES: &[&str] = &["allow", "warn", "deny", "forbid", "expect", "cfg"];

@@ -60,7 +60,9 @@ pub struct Outcome<G> {
 ///
 /// Several workers share the job by key, each on a thread of its own. They go through rounds, in which each takes
 /// [`batch`](Self::batch) records; the records of a job with a `key_by` are in the order of these batches, round by
-/// round and worker by worker. The results of each worker are the same in every run.
+/// round and worker by worker. What has come through a `key_by` is taken four rounds later, so that no worker waits
+/// for a slower one: where it meets records that come through fewer, as in a join with a table that the job makes
+/// itself, these are that much ahead. The results of each worker are the same in every run.
 ///
 /// # Examples
 /// ```

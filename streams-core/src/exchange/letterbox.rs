@@ -32,7 +32,9 @@ impl<K: Key, T: Shuffled> Letterbox<K, T> {
     }
 
     fn post(&mut self, record: &Rec<K, T>) -> Result<(), CodecError> {
-        let owner = key::owner(&record.key, self.runs.len(), &mut self.scratch)?;
+        self.scratch.clear();
+        codec::key_to_vec(&record.key, &mut self.scratch)?;
+        let owner = key::owner_of_encoded(&record.key, &self.scratch, self.runs.len());
         let Some(run) = self.runs.get_mut(owner) else { return Ok(()) };
         let start = run.bytes.len();
         run.bytes.extend_from_slice(&[0; 4]);
@@ -125,4 +127,34 @@ impl<'a> Parts<'a> {
 #[must_use]
 pub fn carried_watermark(bytes: &[u8]) -> i64 {
     bytes.first_chunk::<8>().map_or(UNTIMED, |watermark| i64::from_le_bytes(*watermark))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check<K: Key + PartialEq + std::fmt::Debug>(keys: impl IntoIterator<Item = K>) {
+        for key in keys {
+            let mut letterbox: Letterbox<K, u8> = Letterbox::new(0, 3);
+            let record = Rec { ts: 7, key, val: 9 };
+            letterbox.post(&record).unwrap();
+            let owner = key::owner(&record.key, 3, &mut Vec::new()).unwrap();
+            let (owned, others): (Vec<_>, Vec<_>) =
+                letterbox.runs.iter().enumerate().partition(|(queue, _)| *queue == owner);
+            assert!(others.iter().all(|(_, run)| run.bytes.is_empty()), "{record:?}");
+            let bytes = owned.first().and_then(|(_, run)| run.bytes.get(4..)).unwrap();
+            assert_eq!(decode::<K, u8>(bytes).unwrap(), record);
+            assert_eq!(key_of::<K>(bytes).unwrap(), (record.key, 7));
+        }
+    }
+
+    #[test]
+    fn a_record_arrives_as_it_was_in_the_queue_of_its_key() {
+        check([0_u64, 1, 300, u64::MAX]);
+        check([-1_i32, 0, i32::MAX]);
+        check([0_u8, 255]);
+        check(["", "a", "host-17"].map(str::to_owned));
+        check([("a".to_owned(), 3_u32), (String::new(), 0)]);
+    }
 }

@@ -54,7 +54,7 @@ impl<K: Key, T: Shuffled, C: Context> Push<Rec<K, T>, C> for Outbox<K, T> {
                 let Self { watermark_ms, idle, .. } = *self;
                 let parcels = self.bins.iter_mut().map(|bin| {
                     // The next round mostly needs as much room; a drain in between needs none, and keeps what is there.
-                    let room = if bin.is_empty() { 0 } else { bin.capacity() };
+                    let room = if bin.is_empty() { 0 } else { bin.len().next_power_of_two() };
                     let records =
                         if room == 0 { Vec::new() } else { std::mem::replace(bin, Vec::with_capacity(room)) };
                     Parcel { len: records.len(), records: Box::new(records), watermark_ms, idle }

@@ -122,7 +122,12 @@ impl Triggers {
             return None;
         }
         kept.fresh = 0;
-        kept.n = if full { 0 } else { kept.n };
+        if full {
+            kept.n = 0;
+            if self.ttl_ms.is_none() {
+                kept.last_ms = UNTIMED;
+            }
+        }
         let state = match full || self.discarding {
             true => std::mem::replace(&mut kept.state, aggregates.init()),
             false => kept.state.clone(),
@@ -340,7 +345,8 @@ where
         let heard_ms = record.ts.max(self.watermark_ms);
         // A known key is not cloned, and looked up once.
         let row = match self.rows.get_mut(&record.key) {
-            Some(row) if row.kept.n > 0 => row,
+            // Without a `ttl` nothing has to be put down for a window that begins.
+            Some(row) if row.kept.n > 0 || self.triggers.ttl_ms.is_none() => row,
             _ => {
                 self.begin(record.key.clone(), record.ts, cx.base());
                 let Some(row) = self.rows.get_mut(&record.key) else { return };

@@ -21,4 +21,25 @@ where
         (self.0)(&record.val);
         next.push(record, cx);
     }
+
+    #[inline(always)]
+    fn wants<C: Context, N: Push<Self::Out, C>>(
+        &mut self,
+        record: &Rec<K, T>,
+        next: &mut N,
+        cx: &mut C,
+    ) -> bool {
+        (self.0)(&record.val);
+        next.wants(record, cx)
+    }
+
+    #[inline(always)]
+    fn push_wanted<C: Context, N: Push<Self::Out, C>>(
+        &mut self,
+        record: Rec<K, T>,
+        next: &mut N,
+        cx: &mut C,
+    ) {
+        next.push_wanted(record, cx);
+    }
 }

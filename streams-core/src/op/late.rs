@@ -104,6 +104,16 @@ where
     }
 
     #[inline(always)]
+    fn wants(&mut self, record: &H, cx: &mut C) -> bool {
+        self.operators.wants(record, &mut self.end, cx)
+    }
+
+    #[inline(always)]
+    fn push_wanted(&mut self, record: H, cx: &mut C) {
+        self.operators.push_wanted(record, &mut self.end, cx);
+    }
+
+    #[inline(always)]
     fn watermark(&mut self, at_ms: i64, cx: &mut C) {
         self.operators.watermark(at_ms, &mut self.end, cx);
     }

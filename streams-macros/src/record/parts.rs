@@ -2,6 +2,8 @@
 //!
 //! Whether a type can be stored is left to rustc; here is which ones it is asked about.
 
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
 use syn::{Attribute, Field, GenericArgument, Item, PathArguments, Type};
 
 use crate::symbol;
@@ -12,9 +14,19 @@ const KNOWN: &[&str] = &[
     "bool", "char", "str", "String", "Duration", "Self",
 ];
 
-/// Types that are stored if what they hold is.
-const HOLDERS: &[&str] =
-    &["Option", "Vec", "VecDeque", "Box", "BTreeMap", "BTreeSet", "HashMap", "HashSet", "Result", "Reverse"];
+/// Types that are stored if what they hold is, with how many types that are; one behind them says how it is held.
+const HOLDERS: &[(&str, usize)] = &[
+    ("Option", 1),
+    ("Vec", 1),
+    ("VecDeque", 1),
+    ("Box", 1),
+    ("BTreeMap", 2),
+    ("BTreeSet", 1),
+    ("HashMap", 2),
+    ("HashSet", 1),
+    ("Result", 2),
+    ("Reverse", 1),
+];
 
 /// The types of the fields of a struct or an enum, each once; of containers, of what they hold.
 ///
@@ -29,7 +41,7 @@ pub(super) fn of(item: &Item) -> Vec<&Type> {
         _ => return Vec::new(),
     };
     let mut types = Vec::new();
-    if !is_stored_as_another(attrs) {
+    if !is_stored_as_another(attrs) && !attrs.iter().any(|attr| attr.path().is_ident(symbol::CFG_ATTR)) {
         for field in fields.iter().filter(|field| !has_own_way(&field.attrs)) {
             add(&mut types, &field.ty);
         }
@@ -41,18 +53,18 @@ fn add<'a>(types: &mut Vec<&'a Type>, ty: &'a Type) {
     match ty {
         Type::Path(path) => {
             let Some(last) = path.path.segments.last() else { return };
-            match &last.arguments {
-                PathArguments::AngleBracketed(arguments)
-                    if HOLDERS.iter().any(|known| last.ident == known) =>
-                {
-                    for argument in &arguments.args {
+            let holder = HOLDERS.iter().find(|(known, _)| last.ident == known);
+            match (&last.arguments, holder) {
+                (PathArguments::AngleBracketed(arguments), Some(&(_, held))) => {
+                    for argument in arguments.args.iter().take(held) {
                         if let GenericArgument::Type(ty) = argument {
                             add(types, ty);
                         }
                     }
                 }
-                // `Self` has no meaning outside of its type.
-                PathArguments::None if KNOWN.iter().any(|known| last.ident == known) => {}
+                (PathArguments::None, _) if KNOWN.iter().any(|known| last.ident == known) => {}
+                // It has no meaning outside of its type.
+                _ if mentions_self(ty.to_token_stream()) => {}
                 _ if types.contains(&ty) => {}
                 _ => types.push(ty),
             }
@@ -65,9 +77,18 @@ fn add<'a>(types: &mut Vec<&'a Type>, ty: &'a Type) {
     }
 }
 
+fn mentions_self(tokens: TokenStream) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(word) => word == "Self",
+        TokenTree::Group(group) => mentions_self(group.stream()),
+        _ => false,
+    })
+}
+
 /// Whether attributes say how something is stored, or on which condition it is there at all.
 fn has_own_way(attrs: &[Attribute]) -> bool {
-    attrs.iter().any(|attr| attr.path().is_ident("serde") || attr.path().is_ident(symbol::CFG))
+    let words = ["serde", symbol::CFG, symbol::CFG_ATTR];
+    attrs.iter().any(|attr| words.iter().any(|word| attr.path().is_ident(word)))
 }
 
 /// `#[serde(from = "..")]` and its kin store something else than the fields.
@@ -83,7 +104,7 @@ fn is_stored_as_another(attrs: &[Attribute]) -> bool {
             } else if meta.input.peek(syn::token::Paren) {
                 let inner;
                 syn::parenthesized!(inner in meta.input);
-                inner.parse::<proc_macro2::TokenStream>()?;
+                inner.parse::<TokenStream>()?;
             }
             Ok(())
         });

@@ -99,7 +99,7 @@ impl JobRow {
         })?;
         if row.version != VERSION {
             return Err(Error::state(format!(
-                "the state was written by another version of this toolkit (its record has form {}, this program knows {VERSION}); use the program that wrote it, or begin again as another --group",
+                "the state was written by another version of this toolkit (its record has form {}, this program knows {VERSION}); use the program that wrote it, or begin again with another --group and another --state",
                 row.version
             )));
         }

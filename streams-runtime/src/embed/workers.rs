@@ -105,7 +105,7 @@ impl Worker {
         self.exchanges(Way::Both)?;
         let last = self.dry.iter().map(|dry| dry.load(Ordering::Acquire)).max().unwrap_or(NEVER);
         // What the last batch made has to come through every exchange.
-        Ok(last.checked_add(BEHIND * n_exchanges).is_some_and(|end| taken >= end))
+        Ok(last.checked_add(BEHIND * (n_exchanges - 1)).is_some_and(|end| taken >= end))
     }
 
     fn exchanges(&mut self, way: Way) -> Result<(), Orphaned> {

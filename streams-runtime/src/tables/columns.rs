@@ -1,5 +1,7 @@
 //! What is said of a table whose columns are not those that its rows need.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use streams_core::lookup::{Filling, Row};
 
 use crate::wording::nearest;
@@ -7,7 +9,8 @@ use crate::wording::nearest;
 /// Which columns this row of a table lacks, where it lacks some.
 pub(super) fn lacking(filling: &dyn Filling, row: &Row) -> Option<String> {
     let Row::Fields(fields) = row else { return None };
-    let missing = filling.missing(row);
+    // What a type of the user's own makes of the values that are tried is its own business.
+    let missing = catch_unwind(AssertUnwindSafe(|| filling.missing(row))).unwrap_or_default();
     let there: Vec<&str> = fields.iter().map(|(name, _)| &**name).collect();
     (!missing.is_empty()).then(|| told(&missing, &there))
 }
