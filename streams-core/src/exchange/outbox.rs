@@ -54,9 +54,10 @@ impl<K: Key, T: Shuffled, C: Context> Push<Rec<K, T>, C> for Outbox<K, T> {
                 let Self { watermark_ms, idle, .. } = *self;
                 let parcels = self.bins.iter_mut().map(|bin| {
                     // The next round mostly needs as much room; a drain in between needs none, and keeps what is there.
-                    let room = if bin.is_empty() { 0 } else { bin.len().next_power_of_two() };
-                    let records =
-                        if room == 0 { Vec::new() } else { std::mem::replace(bin, Vec::with_capacity(room)) };
+                    let records = match bin.len() {
+                        0 => Vec::new(),
+                        n => std::mem::replace(bin, Vec::with_capacity(n.next_power_of_two())),
+                    };
                     Parcel { len: records.len(), records: Box::new(records), watermark_ms, idle }
                 });
                 effects.set_parcels(self.exchange, parcels.collect());
