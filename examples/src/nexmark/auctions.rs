@@ -33,10 +33,10 @@ pub struct Won {
 
 impl Act {
     #[inline]
-    pub fn of(event: &Event) -> Option<Self> {
+    pub fn of(event: Event) -> Option<Self> {
         match event {
             Event::Person(_) => None,
-            Event::Auction(a) => Some(Self::Opened {
+            Event::Auction(ref a) => Some(Self::Opened {
                 auction: a.id,
                 terms: Terms {
                     category: a.category,

@@ -122,7 +122,7 @@ pub fn q4(
     #[arg(default = "1s")] longest: Duration,
 ) -> Stream<Paid> {
     events
-        .filter_map(|event| Act::of(&event))
+        .filter_map(Act::of)
         .event_time(Act::at, out_of_order(slack))
         .key_by(Act::auction)
         .window(global(ttl(longest)))

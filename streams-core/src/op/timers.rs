@@ -29,7 +29,7 @@ pub(super) struct Timers<K> {
 }
 
 /// Within the time that keys mostly have ahead of them lie from so many stretches to twice as many.
-const STRETCHES: i64 = 64;
+const STRETCHES: i64 = 8;
 
 /// So many stretches in a row are kept.
 const SOON: usize = 256;

@@ -5,6 +5,7 @@
 
 use std::any::{TypeId, type_name};
 use std::marker::PhantomData;
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use streams_core::effects::OutputBatch;
@@ -106,13 +107,22 @@ impl<T: Input, I: Iterator<Item: Input> + Send + 'static> Source<T> for Made<I> 
     #[inline(always)]
     fn pull(&mut self, most: usize, mut take: impl FnMut(T)) -> usize {
         let Some(records) = &mut self.records else { return 0 };
-        let mut made = 0;
-        // The iterator runs its own loop, which leaves nothing between what it makes and what takes it.
-        records.take(most).for_each(|record| {
-            made += 1;
+        if most == 0 {
+            return 0;
+        }
+        // The iterator runs its own loop, which leaves nothing between what it makes and what takes it; how many are
+        // left to make goes from round to round in a register.
+        let left = records.try_fold(most, |left, record| {
             take(same(record));
+            match left - 1 {
+                0 => ControlFlow::Break(()),
+                left => ControlFlow::Continue(left),
+            }
         });
-        made
+        match left {
+            ControlFlow::Continue(left) => most - left,
+            ControlFlow::Break(()) => most,
+        }
     }
 }
 
