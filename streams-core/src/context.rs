@@ -1,5 +1,7 @@
 //! What every node of a machine can reach while a record runs through it.
 
+use std::any::Any;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -29,6 +31,8 @@ pub struct Cx {
     pub(crate) attached: Option<Attached>,
     /// The first read that failed since somebody asked; the machine is then not to be used any more.
     pub(crate) failure: Option<StateError>,
+    /// By exchange, emptied memory that parcels came in.
+    spare: Vec<Vec<Box<dyn Any + Send>>>,
 }
 
 impl Cx {
@@ -43,6 +47,7 @@ impl Cx {
             now_ms: 0,
             attached: None,
             failure: None,
+            spare: Vec::new(),
         }
     }
 
@@ -108,6 +113,19 @@ impl Cx {
     pub(crate) fn fail<T>(&mut self, error: StateError) -> Option<T> {
         self.failure.get_or_insert(error);
         None
+    }
+
+    /// Keeps the emptied memory of a parcel, of at most `most` for each exchange.
+    pub(crate) fn put_spare(&mut self, exchange: usize, most: usize, emptied: Box<dyn Any + Send>) {
+        self.spare.resize_with(self.spare.len().max(exchange + 1), Vec::new);
+        if let Some(spare) = self.spare.get_mut(exchange).filter(|spare| spare.len() < most) {
+            spare.push(emptied);
+        }
+    }
+
+    /// The emptied memory of a parcel of this exchange, if there is any.
+    pub(crate) fn spare<T: 'static>(&mut self, exchange: usize) -> Option<Box<T>> {
+        self.spare.get_mut(exchange)?.pop()?.downcast().ok()
     }
 
     /// What runs now is no record of the batch.

@@ -22,6 +22,7 @@ use crate::time::UNTIMED;
 
 /// The reading end of a shuffle between machines of one process.
 pub(crate) struct ExchangeEntry<K, T, N> {
+    exchange: usize,
     id: OperatorId,
     watermark_ms: i64,
     idle: bool,
@@ -33,13 +34,45 @@ pub(crate) struct ExchangeEntry<K, T, N> {
     _type: PhantomData<fn() -> (K, T)>,
 }
 
-/// What travels in a [`Parcel`]: each record with its sender's watermark, which includes the record itself.
-pub(crate) type Shipped<K, T> = Vec<(i64, Rec<K, T>)>;
+/// What travels in a [`Parcel`]: records, and where among them their sender's watermark rose.
+#[derive(Debug)]
+pub(crate) struct Shipped<K, T> {
+    records: Vec<Rec<K, T>>,
+    /// In front of the record of this number event time has come so far. A watermark includes the record that raises it.
+    marks: Vec<(usize, i64)>,
+    /// The last of the marks; records in front of the first have none.
+    mark_ms: i64,
+}
+
+impl<K, T> Default for Shipped<K, T> {
+    fn default() -> Self {
+        Self { records: Vec::new(), marks: Vec::new(), mark_ms: UNTIMED }
+    }
+}
+
+impl<K, T> Shipped<K, T> {
+    /// Takes in a record of a sender whose event time has come to `at_ms`.
+    #[inline(always)]
+    fn push(&mut self, at_ms: i64, record: Rec<K, T>) {
+        // Mostly many records have one watermark.
+        if at_ms != self.mark_ms {
+            self.mark_ms = at_ms;
+            self.marks.push((self.records.len(), at_ms));
+        }
+        self.records.push(record);
+    }
+
+    /// Whether its memory is worth keeping for other records, behind `len` of them.
+    fn is_spare(&self, len: usize) -> bool {
+        len > 0 && self.records.capacity() / 4 <= len
+    }
+}
 
 impl<K, T, N> ExchangeEntry<K, T, N> {
     /// The end of an exchange between so many machines of one process; through topics there is one sender.
     pub(crate) fn new(exchange: usize, n_senders: usize, node: N) -> Self {
         Self {
+            exchange,
             id: OperatorId::exchange(exchange),
             watermark_ms: UNTIMED,
             idle: false,
@@ -80,6 +113,33 @@ impl<K, T, N> ExchangeEntry<K, T, N> {
         if at_ms > self.watermark_ms {
             self.watermark_ms = at_ms;
             self.node.watermark(at_ms, cx);
+        }
+    }
+
+    /// Takes in a sender's records, and leaves the memory that they lay in to what is sent next.
+    fn take<C: Context>(&mut self, sender: usize, mut shipped: Box<Shipped<K, T>>, cx: &mut C)
+    where
+        K: Send + 'static,
+        T: Send + 'static,
+        N: Push<Rec<K, T>, C>,
+    {
+        let Shipped { records, marks, mark_ms } = &mut *shipped;
+        let len = records.len();
+        let mut marks = marks.drain(..);
+        let mut next = marks.next();
+        for (number, record) in records.drain(..).enumerate() {
+            if let Some((from, at_ms)) = next
+                && from == number
+            {
+                self.hear(sender, at_ms, cx);
+                next = marks.next();
+            }
+            self.node.push(record, cx);
+        }
+        drop(marks);
+        *mark_ms = UNTIMED;
+        if shipped.is_spare(len) {
+            cx.base().put_spare(self.exchange, self.senders.len(), shipped);
         }
     }
 
@@ -136,10 +196,7 @@ where
         }
         let records =
             records.downcast::<Shipped<K, T>>().expect("a parcel comes from the shuffle of the same job");
-        for (at_ms, record) in *records {
-            self.hear(sender, at_ms, cx);
-            self.node.push(record, cx);
-        }
+        self.take(sender, records, cx);
         self.hear(sender, watermark_ms, cx);
         self.rest(idle, cx);
         Taken::All
@@ -188,5 +245,70 @@ where
 
     fn relay(&mut self) {
         self.relayed = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::Cx;
+
+    /// Writes down what it hears.
+    #[derive(Default)]
+    struct Heard(Vec<String>);
+
+    impl Push<Rec<u8, u8>, Cx> for Heard {
+        fn push(&mut self, record: Rec<u8, u8>, _cx: &mut Cx) {
+            self.0.push(format!("record {}", record.val));
+        }
+
+        fn watermark(&mut self, at_ms: i64, _cx: &mut Cx) {
+            self.0.push(format!("watermark {at_ms}"));
+        }
+
+        fn system(&mut self, _message: &mut System<'_>, _cx: &mut Cx) {}
+    }
+
+    /// Sends records, each with its sender's watermark, in `memory`; gives what the reading end made of them.
+    fn sent(
+        mut memory: Box<Shipped<u8, u8>>,
+        records: &[(i64, u8)],
+        watermark_ms: i64,
+        cx: &mut Cx,
+    ) -> Vec<String> {
+        for &(at_ms, val) in records {
+            memory.push(at_ms, Rec { ts: at_ms, key: 0, val });
+        }
+        let parcel = Parcel { len: records.len(), records: memory, watermark_ms, idle: false };
+        let mut entry = ExchangeEntry::new(0, 2, Heard::default());
+        assert_eq!(entry.feed(Batch::Parcel { sender: 0, parcel }, cx), Taken::All);
+        entry.node.0
+    }
+
+    #[test]
+    fn watermarks_stand_where_they_rose() {
+        let mut cx = Cx::new();
+        assert_eq!(
+            sent(Box::default(), &[(UNTIMED, 1), (5, 2), (5, 3), (9, 4)], 11, &mut cx),
+            ["record 1", "watermark 5", "record 2", "record 3", "watermark 9", "record 4", "watermark 11"]
+        );
+        // Memory that was used before brings nothing of it along.
+        let emptied = cx.spare(0).expect("a parcel that was taken leaves its memory");
+        assert_eq!(sent(emptied, &[(5, 6)], UNTIMED, &mut cx), ["watermark 5", "record 6"]);
+        assert_eq!(sent(cx.spare(0).unwrap(), &[], UNTIMED, &mut cx), Vec::<String>::new());
+    }
+
+    #[test]
+    fn memory_is_kept_for_as_many_as_send_and_not_when_it_was_mostly_empty() {
+        let mut cx = Cx::new();
+        for _ in 0..3 {
+            sent(Box::default(), &[(1, 1), (1, 2)], 1, &mut cx);
+        }
+        let kept = std::iter::from_fn(|| cx.spare::<Shipped<u8, u8>>(0)).count();
+        assert_eq!(kept, 2, "there are two senders");
+        let mut large: Box<Shipped<u8, u8>> = Box::default();
+        large.records.reserve(1_000);
+        sent(large, &[(1, 1)], 1, &mut cx);
+        assert!(cx.spare::<Shipped<u8, u8>>(0).is_none());
     }
 }

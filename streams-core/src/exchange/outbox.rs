@@ -12,7 +12,7 @@ use crate::time::UNTIMED;
 #[derive(Debug)]
 pub struct Outbox<K, T> {
     exchange: usize,
-    bins: Vec<Shipped<K, T>>,
+    bins: Vec<Box<Shipped<K, T>>>,
     watermark_ms: i64,
     idle: bool,
     scratch: Vec<u8>,
@@ -21,7 +21,7 @@ pub struct Outbox<K, T> {
 impl<K, T> Outbox<K, T> {
     pub(crate) fn new(exchange: usize, n_machines: usize) -> Self {
         let mut bins = Vec::new();
-        bins.resize_with(n_machines, Vec::new);
+        bins.resize_with(n_machines, Box::default);
         Self { exchange, bins, watermark_ms: UNTIMED, idle: false, scratch: Vec::new() }
     }
 }
@@ -33,7 +33,7 @@ impl<K: Key, T: Shuffled, C: Context> Push<Rec<K, T>, C> for Outbox<K, T> {
         match key::owner(&record.key, self.bins.len(), &mut self.scratch) {
             Ok(owner) => {
                 if let Some(bin) = self.bins.get_mut(owner) {
-                    bin.push((self.watermark_ms, record));
+                    bin.push(self.watermark_ms, record);
                 }
             }
             Err(error) => cx.base().reject("key_by", format!("the key cannot be encoded: {error}"), None),
@@ -45,22 +45,23 @@ impl<K: Key, T: Shuffled, C: Context> Push<Rec<K, T>, C> for Outbox<K, T> {
         self.watermark_ms = at_ms;
     }
 
-    fn system(&mut self, message: &mut System<'_>, _cx: &mut C) {
+    fn system(&mut self, message: &mut System<'_>, cx: &mut C) {
         match message {
             System::Reach(reach) => {
                 reach.exchanges.insert(self.exchange);
             }
             System::Drain(effects) => {
-                let Self { watermark_ms, idle, .. } = *self;
+                let Self { exchange, watermark_ms, idle, .. } = *self;
                 let parcels = self.bins.iter_mut().map(|bin| {
-                    // The next round mostly needs as much room; a drain in between needs none, and keeps what is there.
-                    let records = match bin.len() {
-                        0 => Vec::new(),
-                        n => std::mem::replace(bin, Vec::with_capacity(n.next_power_of_two())),
+                    // What has come here lay in memory that is free now, and other machines send about as much.
+                    let len = bin.records.len();
+                    let records = match len {
+                        0 => Box::default(),
+                        _ => std::mem::replace(bin, cx.base().spare(exchange).unwrap_or_default()),
                     };
-                    Parcel { len: records.len(), records: Box::new(records), watermark_ms, idle }
+                    Parcel { len, records, watermark_ms, idle }
                 });
-                effects.set_parcels(self.exchange, parcels.collect());
+                effects.set_parcels(exchange, parcels.collect());
             }
             System::Idle => self.idle = true,
             System::Active => self.idle = false,
