@@ -123,9 +123,9 @@ impl Cx {
         }
     }
 
-    /// The emptied memory of a parcel of this exchange, if there is any.
-    pub(crate) fn spare<T: 'static>(&mut self, exchange: usize) -> Option<Box<T>> {
-        self.spare.get_mut(exchange)?.pop()?.downcast().ok()
+    /// Takes the emptied memory of a parcel of this exchange, if there is any but for `kept` of them.
+    pub(crate) fn take_spare<T: 'static>(&mut self, exchange: usize, kept: usize) -> Option<Box<T>> {
+        self.spare.get_mut(exchange).filter(|spare| spare.len() > kept)?.pop()?.downcast().ok()
     }
 
     /// What runs now is no record of the batch.

@@ -38,11 +38,14 @@ pub(crate) struct ExchangeEntry<K, T, N> {
 #[derive(Debug)]
 pub(crate) struct Shipped<K, T> {
     records: Vec<Rec<K, T>>,
-    /// In front of the record of this number event time has come so far. A watermark includes the record that raises it.
+    /// In front of the record of this number event time has come so far, that record included.
     marks: Vec<(usize, i64)>,
     /// The last of the marks; records in front of the first have none.
     mark_ms: i64,
 }
+
+/// Larger memory, in bytes, is given back.
+const MOST_SPARE: usize = 1 << 20;
 
 impl<K, T> Default for Shipped<K, T> {
     fn default() -> Self {
@@ -54,7 +57,7 @@ impl<K, T> Shipped<K, T> {
     /// Takes in a record of a sender whose event time has come to `at_ms`.
     #[inline(always)]
     fn push(&mut self, at_ms: i64, record: Rec<K, T>) {
-        // Mostly many records have one watermark.
+        // Many records may have one watermark; it is written down once.
         if at_ms != self.mark_ms {
             self.mark_ms = at_ms;
             self.marks.push((self.records.len(), at_ms));
@@ -62,9 +65,17 @@ impl<K, T> Shipped<K, T> {
         self.records.push(record);
     }
 
-    /// Whether its memory is worth keeping for other records, behind `len` of them.
+    /// Empty, with room for so many records as mostly come.
+    fn with_room(len: usize) -> Self {
+        Self { records: Vec::with_capacity(len.next_power_of_two()), ..Self::default() }
+    }
+
+    /// Whether its memory is worth keeping for other records, behind `len` of them; behind none it comes from somebody
+    /// who has more than enough. What a large window gives at once is not: no more of the kind may come for long.
     fn is_spare(&self, len: usize) -> bool {
-        len > 0 && self.records.capacity() / 4 <= len
+        let room = self.records.capacity();
+        let is_used = len == 0 || room / 4 <= len;
+        room > 0 && is_used && room * size_of::<Rec<K, T>>() <= MOST_SPARE
     }
 }
 
@@ -252,6 +263,8 @@ where
 mod tests {
     use super::*;
     use crate::context::Cx;
+    use crate::effects::Effects;
+    use crate::key;
 
     /// Writes down what it hears.
     #[derive(Default)]
@@ -293,22 +306,91 @@ mod tests {
             ["record 1", "watermark 5", "record 2", "record 3", "watermark 9", "record 4", "watermark 11"]
         );
         // Memory that was used before brings nothing of it along.
-        let emptied = cx.spare(0).expect("a parcel that was taken leaves its memory");
+        let emptied = cx.take_spare(0, 0).expect("a parcel that was taken leaves its memory");
         assert_eq!(sent(emptied, &[(5, 6)], UNTIMED, &mut cx), ["watermark 5", "record 6"]);
-        assert_eq!(sent(cx.spare(0).unwrap(), &[], UNTIMED, &mut cx), Vec::<String>::new());
+        assert_eq!(sent(cx.take_spare(0, 0).unwrap(), &[], UNTIMED, &mut cx), Vec::<String>::new());
     }
 
     #[test]
-    fn memory_is_kept_for_as_many_as_send_and_not_when_it_was_mostly_empty() {
+    fn behind_another_exchange_event_time_is_the_smallest_of_the_senders() {
+        let mut entry: ExchangeEntry<u8, u8, Heard> = ExchangeEntry::new(0, 2, Heard::default());
+        Entry::<Cx>::relay(&mut entry);
+        let mut cx = Cx::new();
+        for (sender, times) in [(0, [3, 7]), (1, [5, 5]), (0, [9, 9])] {
+            let mut records: Box<Shipped<u8, u8>> = Box::default();
+            for ts in times {
+                records.push(ts, Rec { ts, key: 0, val: sender as u8 });
+            }
+            let parcel = Parcel { len: 2, records, watermark_ms: times[1], idle: false };
+            entry.feed(Batch::Parcel { sender, parcel }, &mut cx);
+        }
+        let heard = ["record 0", "record 0", "watermark 5", "record 1", "record 1", "record 0", "record 0"];
+        assert_eq!(entry.node.0, heard);
+    }
+
+    #[test]
+    fn a_bin_goes_out_with_its_marks_and_begins_anew() {
+        let mut cx = Cx::new();
+        let mut outbox: outbox::Outbox<u8, u8> = outbox::Outbox::new(0, 1);
+        let mut entry = ExchangeEntry::new(0, 1, Heard::default());
+        for round in 1..=3 {
+            Push::<_, Cx>::watermark(&mut outbox, 5, &mut cx);
+            for val in [round, 10 * round] {
+                outbox.push(Rec { ts: 5, key: 0, val }, &mut cx);
+            }
+            let mut message = System::Drain(Effects::default());
+            outbox.system(&mut message, &mut cx);
+            let System::Drain(mut effects) = message else { unreachable!("the message is a drain") };
+            for parcel in effects.parcels.remove(0) {
+                assert_eq!(parcel.len(), 2);
+                entry.feed(Batch::Parcel { sender: 0, parcel }, &mut cx);
+            }
+        }
+        let heard =
+            ["watermark 5", "record 1", "record 10", "record 2", "record 20", "record 3", "record 30"];
+        assert_eq!(entry.node.0, heard);
+    }
+
+    #[test]
+    fn memory_goes_back_to_who_sends_more_than_it_gets() {
+        let mut cx = Cx::new();
+        let mut outbox: outbox::Outbox<u8, u8> = outbox::Outbox::new(0, 2);
+        for _ in 0..2 {
+            cx.put_spare(0, 2, Box::new(Shipped::<u8, u8>::with_room(8)));
+        }
+        // Of two pieces of memory it needs one itself each round.
+        let key = (0..).find(|key| key::owner(key, 2, &mut Vec::new()).unwrap() == 1).unwrap();
+        outbox.push(Rec { ts: 5, key, val: 0 }, &mut cx);
+        let mut message = System::Drain(Effects::default());
+        outbox.system(&mut message, &mut cx);
+        assert!(cx.take_spare::<Shipped<u8, u8>>(0, 0).is_some(), "one is kept for the next round");
+        cx.put_spare(0, 2, Box::new(Shipped::<u8, u8>::with_room(8)));
+        cx.put_spare(0, 2, Box::new(Shipped::<u8, u8>::with_room(8)));
+        outbox.system(&mut message, &mut cx);
+        let System::Drain(mut effects) = message else { unreachable!("the message is a drain") };
+        let mut other = Cx::new();
+        for parcel in effects.parcels.remove(0) {
+            assert!(parcel.is_empty());
+            let mut entry = ExchangeEntry::new(0, 2, Heard::default());
+            entry.feed(Batch::Parcel { sender: 0, parcel }, &mut other);
+        }
+        assert!(other.take_spare::<Shipped<u8, u8>>(0, 0).is_some());
+        assert!(other.take_spare::<Shipped<u8, u8>>(0, 0).is_none());
+    }
+
+    #[test]
+    fn memory_is_kept_for_as_many_as_send_and_neither_when_it_was_mostly_empty_nor_when_it_is_large() {
         let mut cx = Cx::new();
         for _ in 0..3 {
             sent(Box::default(), &[(1, 1), (1, 2)], 1, &mut cx);
         }
-        let kept = std::iter::from_fn(|| cx.spare::<Shipped<u8, u8>>(0)).count();
+        let kept = std::iter::from_fn(|| cx.take_spare::<Shipped<u8, u8>>(0, 0)).count();
         assert_eq!(kept, 2, "there are two senders");
-        let mut large: Box<Shipped<u8, u8>> = Box::default();
-        large.records.reserve(1_000);
-        sent(large, &[(1, 1)], 1, &mut cx);
-        assert!(cx.spare::<Shipped<u8, u8>>(0).is_none());
+        let mostly_empty = Box::new(Shipped::with_room(1_000));
+        sent(mostly_empty, &[(1, 1)], 1, &mut cx);
+        assert!(cx.take_spare::<Shipped<u8, u8>>(0, 0).is_none());
+        let many = vec![(1, 1); MOST_SPARE / size_of::<Rec<u8, u8>>() + 1];
+        sent(Box::default(), &many, 1, &mut cx);
+        assert!(cx.take_spare::<Shipped<u8, u8>>(0, 0).is_none());
     }
 }

@@ -120,11 +120,11 @@ impl Input {
     }
 }
 
-/// Clones an event for an engine. The compiler cannot see through, so it leaves out no string that the
-/// query does not read.
+/// Clones an event for an engine. It is never inlined, so that no engine's loop leaves out strings that its query does
+/// not read.
 ///
-/// It is a call, and nothing else: `black_box` would copy all of the event right behind its writing, in wider steps, for
-/// which a processor waits longer than the loop takes for the rest.
+/// It is a call, and nothing else: with `black_box` all of the event is copied right behind its writing, in wider
+/// steps, for which a processor waits longer than the loop takes for the rest.
 #[inline(never)]
 pub fn hand_over(event: &Event) -> Event {
     event.clone()

@@ -12,7 +12,9 @@ use crate::time::UNTIMED;
 #[derive(Debug)]
 pub struct Outbox<K, T> {
     exchange: usize,
-    bins: Vec<Box<Shipped<K, T>>>,
+    bins: Vec<Shipped<K, T>>,
+    /// How many of them went out with records when last any did.
+    full: usize,
     watermark_ms: i64,
     idle: bool,
     scratch: Vec<u8>,
@@ -21,8 +23,8 @@ pub struct Outbox<K, T> {
 impl<K, T> Outbox<K, T> {
     pub(crate) fn new(exchange: usize, n_machines: usize) -> Self {
         let mut bins = Vec::new();
-        bins.resize_with(n_machines, Box::default);
-        Self { exchange, bins, watermark_ms: UNTIMED, idle: false, scratch: Vec::new() }
+        bins.resize_with(n_machines, Shipped::default);
+        Self { exchange, bins, full: 0, watermark_ms: UNTIMED, idle: false, scratch: Vec::new() }
     }
 }
 
@@ -52,16 +54,31 @@ impl<K: Key, T: Shuffled, C: Context> Push<Rec<K, T>, C> for Outbox<K, T> {
             }
             System::Drain(effects) => {
                 let Self { exchange, watermark_ms, idle, .. } = *self;
-                let parcels = self.bins.iter_mut().map(|bin| {
-                    // What has come here lay in memory that is free now, and other machines send about as much.
+                let full = self.bins.iter().filter(|bin| !bin.records.is_empty()).count();
+                // A drain in between needs no memory.
+                if full > 0 {
+                    self.full = full;
+                }
+                // The next round mostly needs as much room: that of what has come here, and new one where less comes than
+                // goes.
+                let mut parcels = Vec::with_capacity(self.bins.len());
+                for bin in &mut self.bins {
                     let len = bin.records.len();
-                    let records = match len {
-                        0 => Box::default(),
-                        _ => std::mem::replace(bin, cx.base().spare(exchange).unwrap_or_default()),
-                    };
-                    Parcel { len, records, watermark_ms, idle }
-                });
-                effects.set_parcels(exchange, parcels.collect());
+                    let mut records: Box<Shipped<K, T>> = Box::default();
+                    if len > 0 {
+                        let room = || Box::new(Shipped::with_room(len));
+                        records = cx.base().take_spare(exchange, 0).unwrap_or_else(room);
+                        std::mem::swap(bin, &mut *records);
+                    }
+                    parcels.push(Parcel { len, records, watermark_ms, idle });
+                }
+                // Where more comes than goes, the rest goes back to those who send more than they get.
+                for parcel in parcels.iter_mut().filter(|parcel| parcel.is_empty()) {
+                    if let Some(spare) = cx.base().take_spare::<Shipped<K, T>>(exchange, self.full) {
+                        parcel.records = spare;
+                    }
+                }
+                effects.set_parcels(exchange, parcels);
             }
             System::Idle => self.idle = true,
             System::Active => self.idle = false,

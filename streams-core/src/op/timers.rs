@@ -28,7 +28,8 @@ pub(super) struct Timers<K> {
     shift: u32,
 }
 
-/// Within the time that keys mostly have ahead of them lie from so many stretches to twice as many.
+/// Within the time that keys mostly have ahead of them lie from so many stretches to twice as many. With shorter ones
+/// a key is put down again more often while it is heard of, with longer ones more keys are in order that move still.
 const STRETCHES: i64 = 8;
 
 /// So many stretches in a row are kept.
