@@ -59,8 +59,8 @@ impl<K: Key, T: Shuffled, C: Context> Push<Rec<K, T>, C> for Outbox<K, T> {
                 if full > 0 {
                     self.full = full;
                 }
-                // The next round mostly needs as much room: that of what has come here, and new one where less comes than
-                // goes.
+                // The next round mostly needs as much room: that of what has come here, and new one where less comes
+                // than goes.
                 let mut parcels = Vec::with_capacity(self.bins.len());
                 for bin in &mut self.bins {
                     let len = bin.records.len();
