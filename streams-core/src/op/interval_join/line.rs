@@ -67,6 +67,10 @@ impl<V> Line<V> {
         keeps: bool,
         mut pair: impl FnMut(i64, &V),
     ) -> bool {
+        // Most keys have records of one side alone.
+        if self.0.is_empty() {
+            return false;
+        }
         let first = self.0.partition_point(|slot| slot.at.0 < from);
         let mut any = false;
         for slot in self.0.range_mut(first..).take_while(|slot| slot.at.0 <= to) {
