@@ -200,8 +200,9 @@ impl<J: Job> Embedded<J> {
 /// Runs the whole job on this thread.
 fn alone(mut machine: Box<dyn Machine>, batch: usize) -> Effects {
     let mut effects = Effects::default();
-    // Sinks hold their results themselves, and the little else that gathers may do so in the machine.
-    while machine.feed(0, Batch::Pulled(batch)) != Taken::Dry {}
+    while machine.feed(0, Batch::Pulled(batch)) != Taken::Dry {
+        machine.drain(&mut effects);
+    }
     machine.end(0);
     machine.drain(&mut effects);
     effects
