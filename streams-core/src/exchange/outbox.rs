@@ -64,12 +64,14 @@ impl<K: Key, T: Shuffled, C: Context> Push<Rec<K, T>, C> for Outbox<K, T> {
                 let mut parcels = Vec::with_capacity(self.bins.len());
                 for bin in &mut self.bins {
                     let len = bin.records.len();
-                    let mut records: Box<Shipped<K, T>> = Box::default();
-                    if len > 0 {
+                    let records: Box<Shipped<K, T>> = if len == 0 {
+                        Box::default()
+                    } else {
                         let room = || Box::new(Shipped::with_room(len));
-                        records = cx.base().take_spare(exchange, 0).unwrap_or_else(room);
+                        let mut records = cx.base().take_spare(exchange, 0).unwrap_or_else(room);
                         std::mem::swap(bin, &mut *records);
-                    }
+                        records
+                    };
                     parcels.push(Parcel { len, records, watermark_ms, idle });
                 }
                 // Where more comes than goes, the rest goes back to those who send more than they get.
