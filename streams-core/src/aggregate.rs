@@ -94,11 +94,15 @@ pub enum AggregateError {
 ///
 /// `merge` must be associative and agree with `add`: state that was merged equals state to which all values
 /// were added in the same order.
-pub trait Aggregate<T>: Send + 'static {
+pub trait Aggregate<T>: Send + Sync + 'static {
     /// What is kept while the window is open.
     type State: Serialize + DeserializeOwned + Clone + Send + std::fmt::Debug + 'static;
     /// Its value when the window closes.
     type Out;
+
+    /// Whether a state that was merged is, to the bit, the state to which all values were added. Then workers of one
+    /// process bring the records of a key together before they send them to each other.
+    const EXACT: bool = false;
 
     /// What its state is a state of, e.g. `sum(u64)`: another one cannot go on with it.
     fn signature() -> String;
@@ -125,11 +129,14 @@ pub trait Aggregate<T>: Send + 'static {
 }
 
 /// All aggregates of one operator: a tuple of [`Aggregate`]s.
-pub trait Aggregates<T>: Send + 'static {
+pub trait Aggregates<T>: Send + Sync + 'static {
     /// The tuple of their states.
     type State: Serialize + DeserializeOwned + Clone + Send + std::fmt::Debug + 'static;
     /// The tuple of their values.
     type Out;
+
+    /// Whether all are [`Aggregate::EXACT`].
+    const EXACT: bool;
 
     /// The signatures of all, in order.
     fn signature() -> String;
@@ -157,6 +164,8 @@ impl<T> Aggregates<T> for () {
     type State = ();
     type Out = ();
 
+    const EXACT: bool = true;
+
     fn signature() -> String {
         "nothing".to_owned()
     }
@@ -181,6 +190,8 @@ macro_rules! tuples {
         impl<T, $($name: Aggregate<T>),*> Aggregates<T> for ($($name,)*) {
             type State = ($($name::State,)*);
             type Out = ($($name::Out,)*);
+
+            const EXACT: bool = $($name::EXACT)&&*;
 
             fn signature() -> String {
                 [$($name::signature()),*].join(", ")

@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 
 use crate::context::Context;
+use crate::exchange::combined::Combiner;
 use crate::push::{Operator, Push, System};
 
 /// No operator yet.
@@ -25,6 +26,14 @@ impl<R> Operator<R> for Id {
     #[inline(always)]
     fn push_wanted<C: Context, N: Push<R, C>>(&mut self, record: R, next: &mut N, cx: &mut C) {
         next.push_wanted(record, cx);
+    }
+
+    fn combiner<C: Context, N: Push<R, C>>(
+        &mut self,
+        n_machines: usize,
+        next: &mut N,
+    ) -> Option<Box<dyn Combiner<R>>> {
+        next.combiner(n_machines)
     }
 }
 
@@ -67,6 +76,10 @@ where
     fn system(&mut self, message: &mut System<'_>, cx: &mut C) {
         self.operator.system(message, self.next, cx);
     }
+
+    fn combiner(&mut self, n_machines: usize) -> Option<Box<dyn Combiner<R>>> {
+        self.operator.combiner(n_machines, self.next)
+    }
 }
 
 impl<R, A: Operator<R>, B: Operator<A::Out>> Operator<R> for Then<A, B> {
@@ -95,6 +108,14 @@ impl<R, A: Operator<R>, B: Operator<A::Out>> Operator<R> for Then<A, B> {
     #[inline(always)]
     fn system<C: Context, N: Push<B::Out, C>>(&mut self, message: &mut System<'_>, next: &mut N, cx: &mut C) {
         self.0.system(message, &mut Behind { operator: &mut self.1, next }, cx);
+    }
+
+    fn combiner<C: Context, N: Push<B::Out, C>>(
+        &mut self,
+        n_machines: usize,
+        next: &mut N,
+    ) -> Option<Box<dyn Combiner<R>>> {
+        self.0.combiner(n_machines, &mut Behind { operator: &mut self.1, next })
     }
 
     fn set_id(&mut self, id: &'static str) {
@@ -154,5 +175,9 @@ where
     #[inline]
     fn system(&mut self, message: &mut System<'_>, cx: &mut C) {
         self.operators.system(message, &mut self.tail, cx);
+    }
+
+    fn combiner(&mut self, n_machines: usize) -> Option<Box<dyn Combiner<H>>> {
+        self.operators.combiner(n_machines, &mut self.tail)
     }
 }

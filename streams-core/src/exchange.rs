@@ -4,15 +4,18 @@
 //! ([`letterbox`]). The reading end takes both. [`addressed`] is the end of an output whose results go to queues.
 
 pub mod addressed;
+pub mod combined;
 pub mod letterbox;
 pub mod outbox;
 
+use std::any::Any;
 use std::marker::PhantomData;
 
 use crate::ahead::Ahead;
 use crate::batch::{Batch, Taken};
 use crate::context::Context;
 use crate::effects::Parcel;
+use crate::exchange::combined::Combined;
 use crate::key::{Key, Shuffled};
 use crate::machine::Entry;
 use crate::push::{Push, System};
@@ -34,7 +37,8 @@ pub(crate) struct ExchangeEntry<K, T, N> {
     _type: PhantomData<fn() -> (K, T)>,
 }
 
-/// What travels in a [`Parcel`]: records, and where among them their sender's watermark rose.
+/// What travels in a [`Parcel`]: records, and where among them their sender's watermark rose; or rows of the operator
+/// behind in their place ([`combined`]).
 #[derive(Debug)]
 pub(crate) struct Shipped<K, T> {
     records: Vec<Rec<K, T>>,
@@ -42,14 +46,21 @@ pub(crate) struct Shipped<K, T> {
     marks: Vec<(usize, i64)>,
     /// The last of the marks; records in front of the first have none.
     mark_ms: i64,
+    rows: Option<Box<dyn Any + Send>>,
 }
 
 /// Larger memory, in bytes, is given back.
 const MOST_SPARE: usize = 1 << 20;
 
+/// Whether memory with room for so many `R` is worth keeping, behind `len` of them; behind none it comes from somebody
+/// who has more than enough. What a large window gives at once is not: no more of the kind may come for long.
+pub(crate) fn is_worth_keeping<R>(room: usize, len: usize) -> bool {
+    (len == 0 || room / 4 <= len) && room * size_of::<R>() <= MOST_SPARE
+}
+
 impl<K, T> Default for Shipped<K, T> {
     fn default() -> Self {
-        Self { records: Vec::new(), marks: Vec::new(), mark_ms: UNTIMED }
+        Self { records: Vec::new(), marks: Vec::new(), mark_ms: UNTIMED, rows: None }
     }
 }
 
@@ -70,12 +81,10 @@ impl<K, T> Shipped<K, T> {
         Self { records: Vec::with_capacity(len.next_power_of_two()), ..Self::default() }
     }
 
-    /// Whether its memory is worth keeping for other records, behind `len` of them; behind none it comes from somebody
-    /// who has more than enough. What a large window gives at once is not: no more of the kind may come for long.
+    /// Whether its memory is worth keeping for what comes behind `len` records.
     fn is_spare(&self, len: usize) -> bool {
         let room = self.records.capacity();
-        let is_used = len == 0 || room / 4 <= len;
-        room > 0 && is_used && room * size_of::<Rec<K, T>>() <= MOST_SPARE
+        (room > 0 || self.rows.is_some()) && is_worth_keeping::<Rec<K, T>>(room, len)
     }
 }
 
@@ -104,16 +113,27 @@ impl<K, T, N> ExchangeEntry<K, T, N> {
     where
         N: Push<Rec<K, T>, C>,
     {
-        if !self.relayed {
-            return self.advance(at_ms, cx);
+        if self.rises(sender, at_ms) {
+            self.node.watermark(self.watermark_ms, cx);
         }
-        if let Some(known) = self.senders.get_mut(sender)
-            && at_ms > *known
-        {
-            *known = at_ms;
-            let smallest = self.senders.iter().copied().min().unwrap_or(at_ms);
-            self.advance(smallest, cx);
+    }
+
+    /// Whether event time rises with that of a sender.
+    #[inline(always)]
+    fn rises(&mut self, sender: usize, at_ms: i64) -> bool {
+        let mut reached_ms = at_ms;
+        if self.relayed {
+            match self.senders.get_mut(sender) {
+                Some(known) if at_ms > *known => *known = at_ms,
+                _ => return false,
+            }
+            reached_ms = self.senders.iter().copied().min().unwrap_or(at_ms);
         }
+        let rises = reached_ms > self.watermark_ms;
+        if rises {
+            self.watermark_ms = reached_ms;
+        }
+        rises
     }
 
     #[inline(always)]
@@ -134,8 +154,17 @@ impl<K, T, N> ExchangeEntry<K, T, N> {
         T: Send + 'static,
         N: Push<Rec<K, T>, C>,
     {
-        let Shipped { records, marks, mark_ms } = &mut *shipped;
+        let Shipped { records, marks, mark_ms, rows } = &mut *shipped;
         let len = records.len();
+        if let (0, Some(rows)) = (len, rows) {
+            marks.retain_mut(|(_, at_ms)| {
+                let rises = self.rises(sender, *at_ms);
+                *at_ms = self.watermark_ms;
+                rises
+            });
+            self.node.system(&mut System::Combined(Combined { rows: &mut **rows, marks }), cx);
+            marks.clear();
+        }
         let mut marks = marks.drain(..);
         let mut next = marks.next();
         for (number, record) in records.drain(..).enumerate() {
@@ -331,7 +360,7 @@ mod tests {
     #[test]
     fn a_bin_goes_out_with_its_marks_and_begins_anew() {
         let mut cx = Cx::new();
-        let mut outbox: outbox::Outbox<u8, u8> = outbox::Outbox::new(0, 1);
+        let mut outbox: outbox::Outbox<u8, u8> = outbox::Outbox::new(0, 1, None);
         let mut entry = ExchangeEntry::new(0, 1, Heard::default());
         for round in 1..=3 {
             Push::<_, Cx>::watermark(&mut outbox, 5, &mut cx);
@@ -354,7 +383,7 @@ mod tests {
     #[test]
     fn memory_goes_back_to_who_sends_more_than_it_gets() {
         let mut cx = Cx::new();
-        let mut outbox: outbox::Outbox<u8, u8> = outbox::Outbox::new(0, 2);
+        let mut outbox: outbox::Outbox<u8, u8> = outbox::Outbox::new(0, 2, None);
         for _ in 0..2 {
             cx.put_spare(0, 2, Box::new(Shipped::<u8, u8>::with_room(8)));
         }

@@ -130,7 +130,7 @@ impl Layout for Exchanged {
     fn border<K, T, C, I, N, E>(
         assembly: &mut Assembly<Self, C>,
         queue: Queue<K, T>,
-        next: N,
+        mut next: N,
         lift: fn(N) -> E,
     ) -> Outbox<K, T>
     where
@@ -142,8 +142,9 @@ impl Layout for Exchanged {
         E: Push<Rec<K, T>, C> + Send + 'static,
     {
         let n_machines = assembly.layout.n_machines;
+        let combiner = next.combiner(n_machines);
         let exchange = add_exchange(assembly, queue, n_machines, lift(next));
-        Outbox::new(exchange, n_machines)
+        Outbox::new(exchange, n_machines, combiner)
     }
 }
 

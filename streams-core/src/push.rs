@@ -3,13 +3,14 @@
 //! A job is a tree of nodes, each owning the ones behind it, so that a record runs through the whole chain in
 //! one inlined call. Three things flow, in order: records, watermarks and system messages.
 //!
-//! Grammar of the calls to one node: `NewSplit (push | watermark | Clock | Idle | Active | Refresh | CheckPoint | Drain | Page)* End? Drain*
+//! Grammar of the calls to one node: `NewSplit (push | watermark | Clock | Idle | Active | Refresh | CheckPoint | Drain | Page | Combined)* End? Drain*
 //! RemoveSplit?`, with `Loaded` behind the last `Page`; behind `Idle` nothing but messages comes before `Active`.
 //! Watermarks never fall. A node passes every watermark and every system message on, after it has acted on it.
 
 use crate::ahead::Ahead;
 use crate::context::Context;
 use crate::effects::{Effects, Gauges, Reach};
+use crate::exchange::combined::{Combined, Combiner};
 use crate::inspect::Inquiry;
 use crate::lookup::Tables;
 use crate::state::{Loader, Page, Saver};
@@ -49,6 +50,8 @@ pub enum System<'a> {
     Drain(Effects),
     /// Report watermarks, for people to look at and to carry over a stop.
     Observe(Gauges),
+    /// What a [`Combiner`] of this node has brought together; it is no other's, and not passed on.
+    Combined(Combined<'a>),
     /// Say which rows the records of these keys will need that are not in memory.
     Ahead(Ahead<'a>),
     /// Show what is kept of a key.
@@ -78,6 +81,11 @@ pub trait Push<R, C: Context> {
     fn watermark(&mut self, at_ms: i64, cx: &mut C);
     /// A message for every operator.
     fn system(&mut self, message: &mut System<'_>, cx: &mut C);
+    /// Where a shuffle between so many machines of one process stands in front: what brings records together on the
+    /// sending side, for [`System::Combined`]. None where each record is to come as it is.
+    fn combiner(&mut self, _n_machines: usize) -> Option<Box<dyn Combiner<R>>> {
+        None
+    }
 }
 
 /// An operator with one input and one output, written without knowing what comes behind it.
@@ -117,6 +125,15 @@ pub trait Operator<R> {
         cx: &mut C,
     ) {
         next.system(message, cx);
+    }
+
+    /// See [`Push::combiner`].
+    fn combiner<C: Context, N: Push<Self::Out, C>>(
+        &mut self,
+        _n_machines: usize,
+        _next: &mut N,
+    ) -> Option<Box<dyn Combiner<R>>> {
+        None
     }
 
     /// Gives the operator its id, under which its state is kept; stateless ones have none.

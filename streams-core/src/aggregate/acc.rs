@@ -11,11 +11,16 @@ use crate::proof::{Fails, Holds, Never};
 /// `merge` must be associative and agree with `add`: a state that was merged equals the state to which all
 /// values were added in the same order. What is kept is encoded into the snapshot, so it must not contain
 /// anything whose order or content differs from run to run, such as a `HashSet`.
-pub trait Accumulator<V>: Send + 'static {
+pub trait Accumulator<V>: Send + Sync + 'static {
     /// What is kept while the window is open.
     type State: Serialize + DeserializeOwned + Clone + Send + std::fmt::Debug + 'static;
     /// The value when the window closes.
     type Out;
+
+    /// Whether a state that was merged is, to the bit, the state to which all values were added, as it is with whole
+    /// numbers and is not with sums of floats. Then workers of one process bring the records of a key together before
+    /// they send them to each other.
+    const EXACT: bool = false;
 
     /// The state of no values.
     fn init(&self) -> Self::State;
@@ -108,10 +113,12 @@ pub fn acc<A: Accumulates<V, M>, T, F: Fn(&T) -> V, V, M>(
 impl<A, T: 'static, F, V: 'static> Aggregate<T> for Acc<A, T, F, V>
 where
     A: Accumulator<V>,
-    F: Fn(&T) -> V + Send + 'static,
+    F: Fn(&T) -> V + Send + Sync + 'static,
 {
     type State = A::State;
     type Out = A::Out;
+
+    const EXACT: bool = A::EXACT;
 
     fn signature() -> String {
         format!("acc({})", type_name::<A>())

@@ -13,11 +13,12 @@ mod sketch;
 use sketch::Sketch;
 
 /// See [`approx_count_distinct`].
-#[derive(Debug, Clone)]
-pub struct ApproxCountDistinct<T, F, V> {
-    of: ByRef<T, F, V>,
+#[derive(Debug, Clone, Copy)]
+pub struct ApproxCountDistinct<T, F, V>(ByRef<T, F, V>);
+
+thread_local! {
     /// Where values are encoded, kept so that no record allocates.
-    scratch: RefCell<Vec<u8>>,
+    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 /// About how many different values the closure gives, as `u64`.
@@ -54,7 +55,7 @@ pub struct ApproxCountDistinct<T, F, V> {
 pub fn approx_count_distinct<T, F: Fn(&T) -> V, V: Distinct<M>, M>(
     of: ByRef<T, F, V>,
 ) -> V::Proven<ApproxCountDistinct<T, F, V>> {
-    V::proven(ApproxCountDistinct { of, scratch: RefCell::default() })
+    V::proven(ApproxCountDistinct(of))
 }
 
 /// What is known of the values.
@@ -68,10 +69,12 @@ pub enum Seen {
 
 impl<T: 'static, F, V: Distinct> Aggregate<T> for ApproxCountDistinct<T, F, V>
 where
-    F: Fn(&T) -> V + Send + 'static,
+    F: Fn(&T) -> V + Send + Sync + 'static,
 {
     type State = Seen;
     type Out = u64;
+
+    const EXACT: bool = true;
 
     fn signature() -> String {
         format!("approx_count_distinct({} in {})", type_name::<V>(), sketch::N_REGISTERS)
@@ -83,10 +86,13 @@ where
 
     fn add(&self, state: &mut Seen, value: &T) {
         let Seen::Hashes(sketch) = state else { return };
-        let mut scratch = self.scratch.borrow_mut();
-        scratch.clear();
-        match codec::key_to_vec(&(self.of.f)(value), &mut scratch) {
-            Ok(()) => sketch.add(xxh3_64(&scratch)),
+        let value = (self.0.f)(value);
+        let hash = SCRATCH.with_borrow_mut(|scratch| {
+            scratch.clear();
+            codec::key_to_vec(&value, scratch).map(|()| xxh3_64(scratch))
+        });
+        match hash {
+            Ok(hash) => sketch.add(hash),
             Err(error) => *state = Seen::Refused(error.to_string()),
         }
     }

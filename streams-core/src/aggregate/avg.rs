@@ -33,9 +33,11 @@ pub fn avg<T, F: Fn(&T) -> R, R: Number>(of: ByRef<T, F, R>) -> R::Proven<Avg<T,
     R::proven(Avg(of))
 }
 
-impl<T: 'static, F: Fn(&T) -> R + Send + 'static, R: Number> Aggregate<T> for Avg<T, F, R> {
+impl<T: 'static, F: Fn(&T) -> R + Send + Sync + 'static, R: Number> Aggregate<T> for Avg<T, F, R> {
     type State = (R::Total, u64);
     type Out = f64;
+
+    const EXACT: bool = R::EXACT;
 
     fn signature() -> String {
         format!("avg({})", type_name::<R>())

@@ -42,10 +42,12 @@ pub fn collect<T, F: Fn(&T) -> V, V: Kept<M>, M>(
     V::proven(Collect { limit, of })
 }
 
-impl<T: 'static, F: Fn(&T) -> V + Send + 'static, V: Kept> Aggregate<T> for Collect<T, F, V> {
+impl<T: 'static, F: Fn(&T) -> V + Send + Sync + 'static, V: Kept> Aggregate<T> for Collect<T, F, V> {
     /// `None` once there were too many.
     type State = Option<Vec<V>>;
     type Out = Vec<V>;
+
+    const EXACT: bool = true;
 
     fn signature() -> String {
         format!("collect({})", type_name::<V>())

@@ -36,6 +36,8 @@ impl<T> Aggregate<T> for Count {
     type State = u64;
     type Out = u64;
 
+    const EXACT: bool = true;
+
     fn signature() -> String {
         "count".to_owned()
     }

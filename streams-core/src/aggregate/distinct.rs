@@ -39,9 +39,13 @@ pub fn count_distinct<T, F: Fn(&T) -> V, V: Distinct<M>, M>(
     V::proven(CountDistinct(of))
 }
 
-impl<T: 'static, F: Fn(&T) -> V + Send + 'static, V: Distinct> Aggregate<T> for CountDistinct<T, F, V> {
+impl<T: 'static, F: Fn(&T) -> V + Send + Sync + 'static, V: Distinct> Aggregate<T>
+    for CountDistinct<T, F, V>
+{
     type State = BTreeSet<V>;
     type Out = u64;
+
+    const EXACT: bool = true;
 
     fn signature() -> String {
         format!("count_distinct({})", type_name::<V>())

@@ -15,7 +15,7 @@ pub struct Last<T, F, V>(ByRef<T, F, V>);
 /// **Order** that of the split's queue, which is the same in every run; in overlapping windows the parts of a
 /// window come in the order of their times, and inside of a part it is that of the queue. For the first in
 /// event time write [`min_by`](super::min_by)`(|r| r.at, |r| ..)`.
-/// **State** one value. The closure runs for the first record only.
+/// **State** one value. The closure runs for the first record, and for hardly any other.
 ///
 /// # Examples
 /// ```
@@ -48,9 +48,11 @@ pub fn last<T, F: Fn(&T) -> V, V: Kept<M>, M>(of: ByRef<T, F, V>) -> V::Proven<L
     V::proven(Last(of))
 }
 
-impl<T: 'static, F: Fn(&T) -> V + Send + 'static, V: Kept> Aggregate<T> for First<T, F, V> {
+impl<T: 'static, F: Fn(&T) -> V + Send + Sync + 'static, V: Kept> Aggregate<T> for First<T, F, V> {
     type State = Option<V>;
     type Out = V;
+
+    const EXACT: bool = true;
 
     fn signature() -> String {
         format!("first({})", type_name::<V>())
@@ -79,9 +81,11 @@ impl<T: 'static, F: Fn(&T) -> V + Send + 'static, V: Kept> Aggregate<T> for Firs
     }
 }
 
-impl<T: 'static, F: Fn(&T) -> V + Send + 'static, V: Kept> Aggregate<T> for Last<T, F, V> {
+impl<T: 'static, F: Fn(&T) -> V + Send + Sync + 'static, V: Kept> Aggregate<T> for Last<T, F, V> {
     type State = Option<V>;
     type Out = V;
+
+    const EXACT: bool = true;
 
     fn signature() -> String {
         format!("last({})", type_name::<V>())

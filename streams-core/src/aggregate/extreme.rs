@@ -32,11 +32,16 @@ impl<R: Never + PartialOrd + Clone + Serialize + DeserializeOwned + Send + std::
     crate::proof::holds!();
 }
 
-/// Whether `value` takes the place of `best`. A value that is not even comparable with itself (NaN) gives way
-/// to any other.
+/// Whether a value is comparable with itself, as NaN and what contains one are not.
+#[inline(always)]
+pub(super) fn is_ordered<R: PartialOrd>(value: &R) -> bool {
+    value.partial_cmp(value).is_some()
+}
+
+/// Whether `value` takes the place of `best`. What is not ordered gives way to what is, and to nothing else.
 #[inline(always)]
 pub(super) fn replaces<R: PartialOrd>(value: &R, best: &R, better: impl Fn(&R, &R) -> bool) -> bool {
-    better(value, best) || (best.partial_cmp(best).is_none() && value.partial_cmp(value).is_some())
+    (better(value, best) || !is_ordered(best)) && is_ordered(value)
 }
 
 macro_rules! extremes {
@@ -47,8 +52,8 @@ macro_rules! extremes {
 
         #[doc = $doc]
         ///
-        /// **Order** of equal values the first to arrive counts (as in [`first`](super::first)). **State** one
-        /// value.
+        /// **Order** of equal values the first to arrive counts (as in [`first`](super::first)). Values that contain
+        /// a NaN count as NaN; all others must be comparable with each other. **State** one value.
         ///
         /// # Examples
         /// ```
@@ -72,9 +77,11 @@ macro_rules! extremes {
             R::proven($name(of))
         }
 
-        impl<T: 'static, F: Fn(&T) -> R + Send + 'static, R: Extreme> Aggregate<T> for $name<T, F, R> {
+        impl<T: 'static, F: Fn(&T) -> R + Send + Sync + 'static, R: Extreme> Aggregate<T> for $name<T, F, R> {
             type State = Option<R>;
             type Out = R;
+
+            const EXACT: bool = true;
 
             fn signature() -> String {
                 format!(concat!(stringify!($function), "({})"), type_name::<R>())

@@ -11,8 +11,8 @@ macro_rules! extremes {
 
         #[doc = $doc]
         ///
-        /// **Order** of equal keys the first to arrive counts (as in [`first`](super::first)); a NaN only when
-        /// there is nothing else.
+        /// **Order** of equal keys the first to arrive counts (as in [`first`](super::first)); a NaN, or what contains
+        /// one, only when there is nothing else. All others must be comparable with each other.
         /// **State** one key and one value. The second closure runs only where the first gives a better key.
         ///
         /// # Examples
@@ -52,11 +52,13 @@ macro_rules! extremes {
 
         impl<T: 'static, F, K: Extreme, G, V: Kept> Aggregate<T> for $name<T, F, K, G, V>
         where
-            F: Fn(&T) -> K + Send + 'static,
-            G: Fn(&T) -> V + Send + 'static,
+            F: Fn(&T) -> K + Send + Sync + 'static,
+            G: Fn(&T) -> V + Send + Sync + 'static,
         {
             type State = Option<(K, V)>;
             type Out = V;
+
+            const EXACT: bool = true;
 
             fn signature() -> String {
                 format!(concat!(stringify!($function), "({}, {})"), type_name::<K>(), type_name::<V>())

@@ -84,7 +84,7 @@ pub fn fold_merge<T, S: Kept<P>, F: Fn(S, &T) -> S, M: Fn(S, S) -> S, P>(
 }
 
 /// The state is `None` only while the user's closure has it.
-impl<T: 'static, S: Kept, F: Fn(S, &T) -> S + Send + 'static> Aggregate<T> for Fold<T, S, F> {
+impl<T: 'static, S: Kept + Sync, F: Fn(S, &T) -> S + Send + Sync + 'static> Aggregate<T> for Fold<T, S, F> {
     type State = Option<S>;
     type Out = S;
 
@@ -111,10 +111,10 @@ impl<T: 'static, S: Kept, F: Fn(S, &T) -> S + Send + 'static> Aggregate<T> for F
     }
 }
 
-impl<T: 'static, S: Kept, F, M> Aggregate<T> for FoldMerge<T, S, F, M>
+impl<T: 'static, S: Kept + Sync, F, M> Aggregate<T> for FoldMerge<T, S, F, M>
 where
-    F: Fn(S, &T) -> S + Send + 'static,
-    M: Fn(S, S) -> S + Send + 'static,
+    F: Fn(S, &T) -> S + Send + Sync + 'static,
+    M: Fn(S, S) -> S + Send + Sync + 'static,
 {
     type State = Option<S>;
     type Out = S;

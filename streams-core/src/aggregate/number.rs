@@ -18,6 +18,9 @@ pub trait Number: Sized + Send + 'static {
     /// A sum of any number of them, exact for integers.
     type Total: Serialize + DeserializeOwned + Clone + Default + Send + std::fmt::Debug + 'static;
 
+    /// Whether sums of parts are, to the bit, the sum of the whole.
+    const EXACT: bool = true;
+
     /// Adds one.
     fn add(total: &mut Self::Total, value: Self);
     /// Adds another total.
@@ -215,6 +218,8 @@ macro_rules! floats {
         impl Number for $float {
             crate::proof::holds!();
             type Total = Compensated;
+
+            const EXACT: bool = false;
 
             #[inline]
             fn add(total: &mut Compensated, value: Self) {

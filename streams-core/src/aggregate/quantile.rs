@@ -132,9 +132,11 @@ fn signature() -> String {
     "quantiles".to_owned()
 }
 
-impl<T: 'static, F: Fn(&T) -> R + Send + 'static, R: Measure> Aggregate<T> for Quantile<T, F, R> {
+impl<T: 'static, F: Fn(&T) -> R + Send + Sync + 'static, R: Measure> Aggregate<T> for Quantile<T, F, R> {
     type State = Sketch;
     type Out = f64;
+
+    const EXACT: bool = true;
 
     fn signature() -> String {
         signature()
@@ -164,10 +166,12 @@ impl<T: 'static, F: Fn(&T) -> R + Send + 'static, R: Measure> Aggregate<T> for Q
 
 impl<T: 'static, F, R: Measure, const N: usize> Aggregate<T> for Quantiles<T, F, R, N>
 where
-    F: Fn(&T) -> R + Send + 'static,
+    F: Fn(&T) -> R + Send + Sync + 'static,
 {
     type State = Sketch;
     type Out = [f64; N];
+
+    const EXACT: bool = true;
 
     fn signature() -> String {
         signature()

@@ -43,8 +43,8 @@ pub fn reduce<T, F: Fn(&T) -> V, V: Kept<M>, G: Fn(V, V) -> V, M>(
 
 impl<T: 'static, F, V: Kept, G> Aggregate<T> for Reduce<T, F, V, G>
 where
-    F: Fn(&T) -> V + Send + 'static,
-    G: Fn(V, V) -> V + Send + 'static,
+    F: Fn(&T) -> V + Send + Sync + 'static,
+    G: Fn(V, V) -> V + Send + Sync + 'static,
 {
     type State = Option<V>;
     type Out = V;

@@ -40,9 +40,11 @@ pub fn sum<T, F: Fn(&T) -> R, R: Number>(of: ByRef<T, F, R>) -> R::Proven<Sum<T,
     R::proven(Sum(of))
 }
 
-impl<T: 'static, F: Fn(&T) -> R + Send + 'static, R: Number> Aggregate<T> for Sum<T, F, R> {
+impl<T: 'static, F: Fn(&T) -> R + Send + Sync + 'static, R: Number> Aggregate<T> for Sum<T, F, R> {
     type State = R::Total;
     type Out = R;
+
+    const EXACT: bool = R::EXACT;
 
     fn signature() -> String {
         format!("sum({})", type_name::<R>())

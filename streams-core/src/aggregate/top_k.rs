@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
+use crate::aggregate::extreme::is_ordered;
 use crate::aggregate::{Aggregate, AggregateError, ByRef, Extreme, type_name};
 
 /// See [`top_k`].
@@ -18,7 +19,8 @@ pub struct TopK<T, F, V> {
 /// A value that comes twice stands there twice. To know more of a record than the number that ranks it, give
 /// a tuple: `top_k(3, |r| (r.bytes, r.path.clone()))`; for the smallest, `std::cmp::Reverse(r.bytes)`.
 /// **Order** equal values stay in the order of their arrival (as in [`first`](super::first)), and those that
-/// come when the list is full of larger and equal ones do not get in; NaN stands behind everything.
+/// come when the list is full of larger and equal ones do not get in; NaN, and what contains one, stands behind
+/// everything, and all other values must be comparable with each other.
 /// **State** up to `k` values. A window that was begun under a smaller `k` keeps to it, because what did not
 /// get in is gone.
 ///
@@ -67,16 +69,17 @@ impl<V: PartialOrd> Top<V> {
 
 /// Whether `a` stands in front of a `b` that came later.
 fn is_in_front<V: PartialOrd>(a: &V, b: &V) -> bool {
-    match a.partial_cmp(b) {
-        Some(order) => order != Ordering::Less,
-        // At least one of them is not even comparable with itself (NaN).
-        None => a.partial_cmp(a).is_some() || b.partial_cmp(b).is_none(),
+    match (is_ordered(a), is_ordered(b)) {
+        (true, true) => a.partial_cmp(b) != Some(Ordering::Less),
+        (a, b) => a || !b,
     }
 }
 
-impl<T: 'static, F: Fn(&T) -> V + Send + 'static, V: Extreme> Aggregate<T> for TopK<T, F, V> {
+impl<T: 'static, F: Fn(&T) -> V + Send + Sync + 'static, V: Extreme> Aggregate<T> for TopK<T, F, V> {
     type State = Top<V>;
     type Out = Vec<V>;
+
+    const EXACT: bool = true;
 
     fn signature() -> String {
         format!("top_k({})", type_name::<V>())

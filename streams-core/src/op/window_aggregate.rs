@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
@@ -17,6 +18,7 @@ use crate::codec;
 use crate::context::{Context, Cx};
 use crate::effects::Origin;
 use crate::error::CodecError;
+use crate::exchange::combined::{Combined, Combiner};
 use crate::inspect::Find;
 use crate::key::Key;
 use crate::op::late::{LateOperator, Nowhere};
@@ -26,6 +28,7 @@ use crate::record::Rec;
 use crate::state::{OperatorId, Page, Saver};
 use crate::time::{Fired, UNTIMED, Window};
 
+mod combiner;
 mod look_ahead;
 mod pane;
 pub(crate) mod spans;
@@ -33,6 +36,7 @@ pub(crate) mod tags;
 #[cfg(test)]
 mod tests;
 
+use combiner::WindowCombiner;
 use pane::{Pane, Rows, Slot};
 use spans::{Cut, Spans};
 use tags::{clamp, in_pane, pane_of, pane_tag};
@@ -46,7 +50,7 @@ use tags::{clamp, in_pane, pane_of, pane_tag};
 #[derive(Debug)]
 pub struct WindowAggregate<K, T, A: Aggregates<T>, F> {
     id: OperatorId,
-    aggregates: A,
+    aggregates: Arc<A>,
     finish: F,
     spans: Spans,
     // The pane of the last record: its rows are here and not in `panes`. Almost every record belongs to it,
@@ -72,7 +76,7 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
     pub(crate) fn new(id: &'static str, cut: Cut, aggregates: A, finish: F) -> Self {
         Self {
             id: OperatorId::new(id),
-            aggregates,
+            aggregates: Arc::new(aggregates),
             finish,
             spans: Spans::new(cut),
             hot_start_ms: 0,
@@ -99,7 +103,6 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
     fn turn(&mut self, ts: i64) -> bool {
         let start = self.spans.pane(ts);
         if self.spans.last_end(start) <= i128::from(self.watermark_ms) {
-            self.late += 1;
             return false;
         }
         self.cool();
@@ -279,18 +282,14 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
     {
         // One unsigned comparison tests both ends.
         if record.ts.wrapping_sub(self.hot_start_ms) as u64 >= self.hot_len_ms && !self.turn(record.ts) {
+            self.late += 1;
             return late.push(record, cx);
         }
-        let aggregates = &self.aggregates;
+        let aggregates = &*self.aggregates;
         let slot = match self.hot.entry(record.key) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
-                let stored = match self.unread_ms {
-                    Some(unread_ms) if self.hot_start_ms >= unread_ms => {
-                        cx.base().fetch(self.id, &pane_tag(self.hot_start_ms), new.key())
-                    }
-                    _ => None,
-                };
+                let stored = pane::stored(self.id, self.unread_ms, self.hot_start_ms, new.key(), cx.base());
                 new.insert(Slot { state: stored.unwrap_or_else(|| aggregates.init()), changed: false })
             }
         };
@@ -352,6 +351,7 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
             | System::Idle
             | System::Active
             | System::Absent
+            | System::Combined(_)
             | System::Reach(_) => {}
         }
     }
@@ -399,7 +399,7 @@ fn put_aside<K: Key, S: DeserializeOwned>(
     Ok(())
 }
 
-impl<K: Key, T, A, F, R> Operator<Rec<K, T>> for WindowAggregate<K, T, A, F>
+impl<K: Key, T: 'static, A, F, R> Operator<Rec<K, T>> for WindowAggregate<K, T, A, F>
 where
     A: Aggregates<T>,
     F: Fn(&K, Window, A::Out) -> R,
@@ -422,8 +422,22 @@ where
         next: &mut N,
         cx: &mut C,
     ) {
+        if let System::Combined(combined) = message {
+            let Combined { rows, marks } = combined;
+            return self.take_combined(Combined { rows: &mut **rows, marks }, next, cx);
+        }
         self.hear(message, next, cx);
         next.system(message, cx);
+    }
+
+    fn combiner<C: Context, N: Push<Self::Out, C>>(
+        &mut self,
+        n_machines: usize,
+        _next: &mut N,
+    ) -> Option<Box<dyn Combiner<Rec<K, T>>>> {
+        A::EXACT.then(|| -> Box<dyn Combiner<Rec<K, T>>> {
+            Box::new(WindowCombiner::new(Arc::clone(&self.aggregates), self.spans, n_machines))
+        })
     }
 
     fn set_id(&mut self, id: &'static str) {
@@ -431,7 +445,7 @@ where
     }
 }
 
-impl<K: Key, T, A, F, R> LateOperator<Rec<K, T>> for WindowAggregate<K, T, A, F>
+impl<K: Key, T: 'static, A, F, R> LateOperator<Rec<K, T>> for WindowAggregate<K, T, A, F>
 where
     A: Aggregates<T>,
     F: Fn(&K, Window, A::Out) -> R,

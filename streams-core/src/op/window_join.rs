@@ -289,7 +289,8 @@ impl<K: Key, A: Shuffled, B: Shuffled, P> WindowJoin<K, A, B, P> {
             System::Inspect(inquiry) => {
                 inquiry.ask_with(self.id, Find::Anywhere, &place::<K>, &record::<A, B>);
             }
-            System::Observe(_)
+            System::Combined(_)
+            | System::Observe(_)
             | System::Tables(_)
             | System::Refresh
             | System::Clock

@@ -148,6 +148,7 @@ impl<K: Key, T, A: Aggregates<T>, F> SessionAggregate<K, T, A, F> {
                 inquiry.ask::<K, Kept<A::State>>(self.id, Find::Under(&[SESSION]), &shown_at);
             }
             System::End
+            | System::Combined(_)
             | System::Observe(_)
             | System::Tables(_)
             | System::Refresh

@@ -103,6 +103,7 @@ impl<K: Key, T, A: Aggregates<T>, F> UpdatingAggregate<K, T, A, F> {
                 inquiry.ask::<K, Kept<A::State>>(self.id, Find::Anywhere, &in_pane);
             }
             System::End
+            | System::Combined(_)
             | System::Observe(_)
             | System::Tables(_)
             | System::Refresh

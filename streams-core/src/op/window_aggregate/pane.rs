@@ -1,9 +1,13 @@
 //! What a window has of one part of time.
 
 use hashbrown::HashMap;
+use serde::de::DeserializeOwned;
 
+use super::tags::pane_tag;
+use crate::context::Cx;
 use crate::key::Key;
 use crate::op::order;
+use crate::state::OperatorId;
 
 pub(super) type Rows<K, S> = HashMap<K, Slot<S>>;
 
@@ -44,5 +48,19 @@ impl<K: Key, S> Pane<K, S> {
     /// Puts the rows back into the table, for a record that comes after all.
     pub(super) fn disorder(&mut self) {
         self.rows.extend(std::mem::take(&mut self.in_order));
+    }
+}
+
+/// What is stored of a key in a pane, where it may not have been read yet.
+pub(super) fn stored<K: Key, S: DeserializeOwned>(
+    id: OperatorId,
+    unread_ms: Option<i64>,
+    pane_ms: i64,
+    key: &K,
+    cx: &mut Cx,
+) -> Option<S> {
+    match unread_ms {
+        Some(unread_ms) if pane_ms >= unread_ms => cx.fetch(id, &pane_tag(pane_ms), key),
+        _ => None,
     }
 }

@@ -1,0 +1,114 @@
+//! Records of one key that are brought together before they cross a shuffle between machines of one process.
+//!
+//! An aggregate whose states can be merged exactly ([`Aggregate::EXACT`](crate::aggregate::Aggregate::EXACT)) needs of
+//! the records that one parcel brings for a key and a part of time nothing but their state. So its [`Combiner`] stands
+//! at the sending end and adds them up, and the parcel has a row where it had many records. This is the combiner of
+//! MapReduce (Dean, Ghemawat, OSDI 2004). Through topics nothing is combined: what is sent there must be the same
+//! messages again whatever the batches are.
+
+use std::any::Any;
+
+use crate::context::Cx;
+use crate::exchange::is_worth_keeping;
+
+/// The sending half of an operator that stands behind a shuffle.
+pub trait Combiner<R>: Send {
+    /// Takes in a record of a sender whose event time has come to `at_ms`.
+    fn push(&mut self, at_ms: i64, record: R, cx: &mut Cx);
+
+    /// Sorts by machine what has come since the last time.
+    fn sort(&mut self);
+
+    /// How many rows there are for this machine, among the sorted ones.
+    fn len(&self, owner: usize) -> usize;
+
+    /// Hands the rows for this machine over, for memory of the same kind that was emptied, if there is any; and in
+    /// front of which of them event time had come how far.
+    fn drain(&mut self, owner: usize, rows: &mut Option<Box<dyn Any + Send>>, marks: &mut Vec<(usize, i64)>);
+}
+
+/// What one parcel brings to the operator whose combiner made it: rows of its own type.
+#[derive(Debug)]
+pub struct Combined<'a> {
+    pub(crate) rows: &'a mut (dyn Any + Send),
+    /// In front of the row of this number event time rises so far.
+    pub(crate) marks: &'a [(usize, i64)],
+}
+
+impl Combined<'_> {
+    /// Empties the rows of this type, one by one.
+    pub(crate) fn drain<R: 'static>(self, mut take: impl FnMut(Step<R>)) {
+        let rows =
+            self.rows.downcast_mut::<Vec<R>>().expect("the combiner of the same operator made the rows");
+        let len = rows.len();
+        let mut marks = self.marks.iter();
+        let mut next = marks.next();
+        for (number, row) in rows.drain(..).enumerate() {
+            if let Some(&(from, at_ms)) = next
+                && from == number
+            {
+                take(Step::Watermark(at_ms));
+                next = marks.next();
+            }
+            take(Step::Row(row));
+        }
+        if !is_worth_keeping::<R>(rows.capacity(), len) {
+            *rows = Vec::new();
+        }
+    }
+}
+
+/// One after the other.
+pub(crate) enum Step<R> {
+    /// Event time rises so far.
+    Watermark(i64),
+    Row(R),
+}
+
+/// A combiner, and whether it is worth its while.
+pub(crate) struct Combining<R> {
+    combiner: Box<dyn Combiner<R>>,
+    /// How many records it has taken since the last drain.
+    records: usize,
+    /// For how many more drains records go as they are.
+    rest: u32,
+}
+
+/// So long records go as they are where hardly any two had a key in common.
+const REST: u32 = 15;
+
+impl<R> Combining<R> {
+    pub(crate) fn new(combiner: Box<dyn Combiner<R>>) -> Self {
+        Self { combiner, records: 0, rest: 0 }
+    }
+
+    /// The combiner, where it is at work.
+    #[inline(always)]
+    pub(crate) fn at_work(&mut self) -> Option<&mut dyn Combiner<R>> {
+        (self.rest == 0).then(|| {
+            self.records += 1;
+            &mut *self.combiner
+        })
+    }
+
+    /// The combiner, where it has taken what goes out now.
+    pub(crate) fn taken(&mut self) -> Option<&mut dyn Combiner<R>> {
+        (self.rest == 0).then_some(&mut *self.combiner)
+    }
+
+    /// Behind a drain that gave out so many rows or records.
+    pub(crate) fn drained(&mut self, n_out: usize) {
+        if n_out == 0 {
+            return;
+        }
+        let is_idle = self.rest == 0 && n_out > self.records / 4 * 3;
+        self.rest = if is_idle { REST } else { self.rest.saturating_sub(1) };
+        self.records = 0;
+    }
+}
+
+impl<R> std::fmt::Debug for Combining<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Combining").field("rest", &self.rest).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,222 @@
+//! A window's aggregate in two halves, in front of a shuffle and behind it.
+//!
+//! Within a parcel records of one key and pane become one row. A row stands where the first of its records stood, so
+//! the others come earlier than they would, in front of watermarks that rose in between. Nothing can tell: a row takes
+//! no more records once the end of any window lies between, so that the same windows have fired at both places, and
+//! a record is late at both or at neither.
+
+use std::any::Any;
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use hashbrown::DefaultHashBuilder;
+use hashbrown::hash_map::Entry;
+
+use super::WindowAggregate;
+use super::pane::{Slot, stored};
+use super::spans::Spans;
+use super::tags::clamp;
+use crate::aggregate::Aggregates;
+use crate::context::{Context, Cx};
+use crate::exchange::combined::{Combined, Combiner, Step};
+use crate::key::{self, Key};
+use crate::push::Push;
+use crate::record::Rec;
+use crate::time::{UNTIMED, Window};
+
+/// The records of a key in a pane that came one behind the other to one place.
+#[derive(Debug)]
+pub(super) struct Row<K, S> {
+    pub(super) pane_ms: i64,
+    pub(super) key: K,
+    pub(super) state: S,
+    /// How many they are.
+    pub(super) records: u64,
+}
+
+/// The half in front of the shuffle.
+pub(super) struct WindowCombiner<K, T, A: Aggregates<T>> {
+    aggregates: Arc<A>,
+    spans: Spans,
+    rows: Vec<Row<K, A::State>>,
+    /// By row, the machine that it is for.
+    owners: Vec<u32>,
+    /// In front of the row of this number event time has come so far, the first record of that row included.
+    marks: Vec<(usize, i64)>,
+    /// The last of the marks; one that went out with an earlier parcel need not be said again.
+    mark_ms: i64,
+    /// Rows in front take no more records.
+    from: usize,
+    /// By hash of key and pane, which row was the last of it, unless one of another key or pane has come since.
+    places: Box<[u32; PLACES]>,
+    hasher: DefaultHashBuilder,
+    /// The pane of the last record, and what its rows' hashes begin with.
+    pane_ms: i64,
+    pane_len_ms: u64,
+    pane_hash: u64,
+    /// From here on a window is over that was not when the row `from` was begun.
+    over_ms: i64,
+    bins: Vec<Bin<K, A::State>>,
+    scratch: Vec<u8>,
+}
+
+/// What goes to one machine: rows, and their marks.
+struct Bin<K, S> {
+    rows: Vec<Row<K, S>>,
+    marks: Vec<(usize, i64)>,
+}
+
+/// A few times as many as a parcel tends to have keys; a power of two.
+const PLACES: usize = 2_048;
+
+impl<K: Key, T, A: Aggregates<T>> WindowCombiner<K, T, A> {
+    pub(super) fn new(aggregates: Arc<A>, spans: Spans, n_machines: usize) -> Self {
+        let bin = || Bin { rows: Vec::new(), marks: Vec::new() };
+        Self {
+            aggregates,
+            spans,
+            rows: Vec::new(),
+            owners: Vec::new(),
+            marks: Vec::new(),
+            mark_ms: UNTIMED,
+            from: 0,
+            places: Box::new([0; PLACES]),
+            hasher: DefaultHashBuilder::default(),
+            pane_ms: 0,
+            pane_len_ms: 0,
+            pane_hash: 0,
+            over_ms: i64::MIN,
+            bins: std::iter::repeat_with(bin).take(n_machines).collect(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// A window is over: what comes now must not be added to what came before.
+    #[cold]
+    fn close(&mut self, at_ms: i64) {
+        self.over_ms = clamp(self.spans.next_end(self.spans.pane(at_ms), i128::from(at_ms)));
+        self.from = self.rows.len();
+    }
+
+    /// A record belongs to another pane than the one before.
+    #[inline(never)]
+    fn turn(&mut self, ts: i64) {
+        self.pane_ms = self.spans.pane(ts);
+        self.pane_len_ms = self.spans.pane_len(self.pane_ms);
+        self.pane_hash = self.hasher.hash_one(self.pane_ms);
+    }
+
+    /// Begins a row with the record.
+    #[inline(never)]
+    fn begin(&mut self, at_ms: i64, place: usize, record: Rec<K, T>, cx: &mut Cx) {
+        let owner = match key::owner(&record.key, self.bins.len(), &mut self.scratch) {
+            Ok(owner) => owner as u32,
+            Err(error) => return cx.reject("key_by", format!("the key cannot be encoded: {error}"), None),
+        };
+        if at_ms != self.mark_ms {
+            self.mark_ms = at_ms;
+            self.marks.push((self.rows.len(), at_ms));
+        }
+        if let Some(place) = self.places.get_mut(place) {
+            // Rows behind the last that has such a number are not found again, and that is all.
+            *place = self.rows.len() as u32;
+        }
+        let mut state = self.aggregates.init();
+        self.aggregates.add(&mut state, &record.val);
+        self.owners.push(owner);
+        self.rows.push(Row { pane_ms: self.pane_ms, key: record.key, state, records: 1 });
+    }
+}
+
+impl<K, T, A> Combiner<Rec<K, T>> for WindowCombiner<K, T, A>
+where
+    K: Key,
+    A: Aggregates<T>,
+{
+    fn push(&mut self, at_ms: i64, record: Rec<K, T>, cx: &mut Cx) {
+        if at_ms >= self.over_ms {
+            self.close(at_ms);
+        }
+        if record.ts.wrapping_sub(self.pane_ms) as u64 >= self.pane_len_ms {
+            self.turn(record.ts);
+        }
+        let place = (self.hasher.hash_one(&record.key) ^ self.pane_hash) as usize % PLACES;
+        let row = self.places.get(place).map_or(0, |row| *row as usize);
+        if row >= self.from
+            && let Some(known) = self.rows.get_mut(row)
+            && known.pane_ms == self.pane_ms
+            && known.key == record.key
+        {
+            known.records += 1;
+            return self.aggregates.add(&mut known.state, &record.val);
+        }
+        self.begin(at_ms, place, record, cx);
+    }
+
+    fn sort(&mut self) {
+        let mut marks = self.marks.drain(..).peekable();
+        let mut mark_ms = UNTIMED;
+        for (number, (row, owner)) in self.rows.drain(..).zip(self.owners.drain(..)).enumerate() {
+            if let Some((_, at_ms)) = marks.next_if(|(from, _)| *from == number) {
+                mark_ms = at_ms;
+            }
+            let Some(bin) = self.bins.get_mut(owner as usize) else { continue };
+            if mark_ms != bin.marks.last().map_or(UNTIMED, |(_, at_ms)| *at_ms) {
+                bin.marks.push((bin.rows.len(), mark_ms));
+            }
+            bin.rows.push(row);
+        }
+        self.from = 0;
+    }
+
+    fn len(&self, owner: usize) -> usize {
+        self.bins.get(owner).map_or(0, |bin| bin.rows.len())
+    }
+
+    fn drain(&mut self, owner: usize, rows: &mut Option<Box<dyn Any + Send>>, marks: &mut Vec<(usize, i64)>) {
+        let Some(bin) = self.bins.get_mut(owner) else { return };
+        let emptied = rows.take().and_then(|rows| rows.downcast::<Vec<Row<K, A::State>>>().ok());
+        let mut emptied = emptied.unwrap_or_default();
+        std::mem::swap(&mut bin.rows, &mut *emptied);
+        std::mem::swap(&mut bin.marks, marks);
+        *rows = Some(emptied);
+    }
+}
+
+impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
+    fn take_row(&mut self, row: Row<K, A::State>, cx: &mut Cx) {
+        let Row { pane_ms, key, mut state, records } = row;
+        if pane_ms.wrapping_sub(self.hot_start_ms) as u64 >= self.hot_len_ms && !self.turn(pane_ms) {
+            self.late += records;
+            return;
+        }
+        match self.hot.entry(key) {
+            Entry::Occupied(mut known) => {
+                let slot = known.get_mut();
+                slot.changed = true;
+                self.aggregates.merge(&mut slot.state, state);
+            }
+            Entry::Vacant(new) => {
+                if let Some(stored) = stored(self.id, self.unread_ms, self.hot_start_ms, new.key(), cx) {
+                    let behind = std::mem::replace(&mut state, stored);
+                    self.aggregates.merge(&mut state, behind);
+                }
+                new.insert(Slot { state, changed: true });
+            }
+        }
+    }
+
+    /// Takes what the combiners on the sending side have made of records.
+    #[inline(never)]
+    pub(super) fn take_combined<R, C, N>(&mut self, combined: Combined<'_>, next: &mut N, cx: &mut C)
+    where
+        F: Fn(&K, Window, A::Out) -> R,
+        C: Context,
+        N: Push<Rec<K, R>, C>,
+    {
+        combined.drain(|step| match step {
+            Step::Watermark(at_ms) => self.advance(at_ms, next, cx),
+            Step::Row(row) => self.take_row(row, cx.base()),
+        });
+    }
+}
