@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use crate::context::Context;
-use crate::exchange::combined::Combiner;
+use crate::exchange::combined::Combines;
 use crate::push::{Operator, Push, System};
 
 /// No operator yet.
@@ -26,14 +26,6 @@ impl<R> Operator<R> for Id {
     #[inline(always)]
     fn push_wanted<C: Context, N: Push<R, C>>(&mut self, record: R, next: &mut N, cx: &mut C) {
         next.push_wanted(record, cx);
-    }
-
-    fn combiner<C: Context, N: Push<R, C>>(
-        &mut self,
-        n_machines: usize,
-        next: &mut N,
-    ) -> Option<Box<dyn Combiner<R>>> {
-        next.combiner(n_machines)
     }
 }
 
@@ -76,10 +68,6 @@ where
     fn system(&mut self, message: &mut System<'_>, cx: &mut C) {
         self.operator.system(message, self.next, cx);
     }
-
-    fn combiner(&mut self, n_machines: usize) -> Option<Box<dyn Combiner<R>>> {
-        self.operator.combiner(n_machines, self.next)
-    }
 }
 
 impl<R, A: Operator<R>, B: Operator<A::Out>> Operator<R> for Then<A, B> {
@@ -110,16 +98,33 @@ impl<R, A: Operator<R>, B: Operator<A::Out>> Operator<R> for Then<A, B> {
         self.0.system(message, &mut Behind { operator: &mut self.1, next }, cx);
     }
 
-    fn combiner<C: Context, N: Push<B::Out, C>>(
-        &mut self,
-        n_machines: usize,
-        next: &mut N,
-    ) -> Option<Box<dyn Combiner<R>>> {
-        self.0.combiner(n_machines, &mut Behind { operator: &mut self.1, next })
-    }
-
     fn set_id(&mut self, id: &'static str) {
         self.1.set_id(id);
+    }
+}
+
+/// Finds the first operator of a row.
+pub trait Front {
+    /// It, or an `X` that stands behind the row where there is none.
+    type First<X>;
+
+    /// See [`Self::First`].
+    fn first<'a, X>(&'a self, behind: &'a X) -> &'a Self::First<X>;
+}
+
+impl Front for Id {
+    type First<X> = X;
+
+    fn first<'a, X>(&'a self, behind: &'a X) -> &'a X {
+        behind
+    }
+}
+
+impl<A: Front, B> Front for Then<A, B> {
+    type First<X> = A::First<B>;
+
+    fn first<'a, X>(&'a self, _behind: &'a X) -> &'a A::First<B> {
+        self.0.first(&self.1)
     }
 }
 
@@ -144,6 +149,27 @@ pub struct Chain<O, N, H> {
     operators: O,
     tail: N,
     _head: PhantomData<fn(H)>,
+}
+
+/// A node that begins with an operator of its own.
+pub trait Fronted<R> {
+    /// That operator.
+    type First: Combines<R>;
+
+    /// It.
+    fn front(&self) -> &Self::First;
+}
+
+impl<O, N, H> Fronted<H> for Chain<O, N, H>
+where
+    O: Front,
+    O::First<N>: Combines<H>,
+{
+    type First = O::First<N>;
+
+    fn front(&self) -> &O::First<N> {
+        self.operators.first(&self.tail)
+    }
 }
 
 #[diagnostic::do_not_recommend]
@@ -175,9 +201,5 @@ where
     #[inline]
     fn system(&mut self, message: &mut System<'_>, cx: &mut C) {
         self.operators.system(message, &mut self.tail, cx);
-    }
-
-    fn combiner(&mut self, n_machines: usize) -> Option<Box<dyn Combiner<H>>> {
-        self.operators.combiner(n_machines, &mut self.tail)
     }
 }

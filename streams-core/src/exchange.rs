@@ -360,7 +360,7 @@ mod tests {
     #[test]
     fn a_bin_goes_out_with_its_marks_and_begins_anew() {
         let mut cx = Cx::new();
-        let mut outbox: outbox::Outbox<u8, u8> = outbox::Outbox::new(0, 1, None);
+        let mut outbox: outbox::Outbox<u8, u8, combined::Never> = outbox::Outbox::new(0, 1, None);
         let mut entry = ExchangeEntry::new(0, 1, Heard::default());
         for round in 1..=3 {
             Push::<_, Cx>::watermark(&mut outbox, 5, &mut cx);
@@ -383,7 +383,7 @@ mod tests {
     #[test]
     fn memory_goes_back_to_who_sends_more_than_it_gets() {
         let mut cx = Cx::new();
-        let mut outbox: outbox::Outbox<u8, u8> = outbox::Outbox::new(0, 2, None);
+        let mut outbox: outbox::Outbox<u8, u8, combined::Never> = outbox::Outbox::new(0, 2, None);
         for _ in 0..2 {
             cx.put_spare(0, 2, Box::new(Shipped::<u8, u8>::with_room(8)));
         }

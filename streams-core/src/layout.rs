@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use crate::context::Context;
 use crate::exchange::ExchangeEntry;
 use crate::exchange::addressed::Addressed;
+use crate::exchange::combined::Combiner;
 use crate::exchange::letterbox::Letterbox;
 use crate::exchange::outbox::Outbox;
 use crate::key::{Key, PortKey, Shuffled};
@@ -17,9 +18,13 @@ use crate::record::Rec;
 /// What stands where a shuffle separates two stages.
 pub trait Layout: Sized + Send + 'static {
     /// The end of the upstream stage.
-    type Border<K: Key, T: Shuffled, C: Context, N: Push<Rec<K, T>, C> + Send + 'static>: Push<Rec<K, T>, C>
-        + Send
-        + 'static;
+    type Border<K, T, C, N, B>: Push<Rec<K, T>, C> + Send + 'static
+    where
+        K: Key,
+        T: Shuffled,
+        C: Context,
+        N: Push<Rec<K, T>, C> + Send + 'static,
+        B: Combiner<Rec<K, T>>;
 
     /// The end of an output port.
     type End<K: PortKey, T: 'static, S: Sink<T>>: End<K, T>;
@@ -27,20 +32,23 @@ pub trait Layout: Sized + Send + 'static {
     /// Builds the end of the output port of this name.
     fn end<K: PortKey, T: 'static, S: Sink<T>>(port: &'static str, sink: S) -> Self::End<K, T, S>;
 
-    /// Builds a border in front of `next`. `lift` makes an entry of the machine out of `next`, for layouts in
+    /// Builds a border in front of `next`. `combiner` gives what may bring records together in front of so many
+    /// machines of one process. `lift` makes an entry of the machine out of `next`, for layouts in
     /// which it is one: a node deep inside unions sees only the inner part of the machine's context.
-    fn border<K, T, C, I, N, E>(
+    fn border<K, T, C, I, N, B, E>(
         assembly: &mut Assembly<Self, C>,
         queue: Queue<K, T>,
+        combiner: fn(&N, usize) -> Option<B>,
         next: N,
         lift: fn(N) -> E,
-    ) -> Self::Border<K, T, I, N>
+    ) -> Self::Border<K, T, I, N, B>
     where
         K: Key,
         T: Shuffled,
         C: Context,
         I: Context,
         N: Push<Rec<K, T>, I> + Send + 'static,
+        B: Combiner<Rec<K, T>>,
         E: Push<Rec<K, T>, C> + Send + 'static;
 }
 
@@ -86,16 +94,24 @@ where
 pub struct Fused;
 
 impl Layout for Fused {
-    type Border<K: Key, T: Shuffled, C: Context, N: Push<Rec<K, T>, C> + Send + 'static> = N;
+    type Border<K, T, C, N, B>
+        = N
+    where
+        K: Key,
+        T: Shuffled,
+        C: Context,
+        N: Push<Rec<K, T>, C> + Send + 'static,
+        B: Combiner<Rec<K, T>>;
     type End<K: PortKey, T: 'static, S: Sink<T>> = Plain<S>;
 
     fn end<K: PortKey, T: 'static, S: Sink<T>>(_port: &'static str, sink: S) -> Plain<S> {
         Plain(sink)
     }
 
-    fn border<K, T, C, I, N, E>(
+    fn border<K, T, C, I, N, B, E>(
         _assembly: &mut Assembly<Self, C>,
         _queue: Queue<K, T>,
+        _combiner: fn(&N, usize) -> Option<B>,
         next: N,
         _lift: fn(N) -> E,
     ) -> N
@@ -105,6 +121,7 @@ impl Layout for Fused {
         C: Context,
         I: Context,
         N: Push<Rec<K, T>, I> + Send + 'static,
+        B: Combiner<Rec<K, T>>,
         E: Push<Rec<K, T>, C> + Send + 'static,
     {
         next
@@ -120,29 +137,38 @@ pub struct Exchanged {
 }
 
 impl Layout for Exchanged {
-    type Border<K: Key, T: Shuffled, C: Context, N: Push<Rec<K, T>, C> + Send + 'static> = Outbox<K, T>;
+    type Border<K, T, C, N, B>
+        = Outbox<K, T, B>
+    where
+        K: Key,
+        T: Shuffled,
+        C: Context,
+        N: Push<Rec<K, T>, C> + Send + 'static,
+        B: Combiner<Rec<K, T>>;
     type End<K: PortKey, T: 'static, S: Sink<T>> = Plain<S>;
 
     fn end<K: PortKey, T: 'static, S: Sink<T>>(_port: &'static str, sink: S) -> Plain<S> {
         Plain(sink)
     }
 
-    fn border<K, T, C, I, N, E>(
+    fn border<K, T, C, I, N, B, E>(
         assembly: &mut Assembly<Self, C>,
         queue: Queue<K, T>,
-        mut next: N,
+        combiner: fn(&N, usize) -> Option<B>,
+        next: N,
         lift: fn(N) -> E,
-    ) -> Outbox<K, T>
+    ) -> Outbox<K, T, B>
     where
         K: Key,
         T: Shuffled,
         C: Context,
         I: Context,
         N: Push<Rec<K, T>, I> + Send + 'static,
+        B: Combiner<Rec<K, T>>,
         E: Push<Rec<K, T>, C> + Send + 'static,
     {
         let n_machines = assembly.layout.n_machines;
-        let combiner = next.combiner(n_machines);
+        let combiner = combiner(&next, n_machines);
         let exchange = add_exchange(assembly, queue, n_machines, lift(next));
         Outbox::new(exchange, n_machines, combiner)
     }
@@ -157,16 +183,24 @@ pub struct Sharded {
 }
 
 impl Layout for Sharded {
-    type Border<K: Key, T: Shuffled, C: Context, N: Push<Rec<K, T>, C> + Send + 'static> = Letterbox<K, T>;
+    type Border<K, T, C, N, B>
+        = Letterbox<K, T>
+    where
+        K: Key,
+        T: Shuffled,
+        C: Context,
+        N: Push<Rec<K, T>, C> + Send + 'static,
+        B: Combiner<Rec<K, T>>;
     type End<K: PortKey, T: 'static, S: Sink<T>> = Addressed<S>;
 
     fn end<K: PortKey, T: 'static, S: Sink<T>>(port: &'static str, sink: S) -> Addressed<S> {
         Addressed::new(port, sink)
     }
 
-    fn border<K, T, C, I, N, E>(
+    fn border<K, T, C, I, N, B, E>(
         assembly: &mut Assembly<Self, C>,
         queue: Queue<K, T>,
+        _combiner: fn(&N, usize) -> Option<B>,
         next: N,
         lift: fn(N) -> E,
     ) -> Letterbox<K, T>
@@ -176,6 +210,7 @@ impl Layout for Sharded {
         C: Context,
         I: Context,
         N: Push<Rec<K, T>, I> + Send + 'static,
+        B: Combiner<Rec<K, T>>,
         E: Push<Rec<K, T>, C> + Send + 'static,
     {
         let exchange = add_exchange(assembly, queue, 1, lift(next));

@@ -3,11 +3,12 @@
 use std::marker::PhantomData;
 
 use crate::aggregate::{Argument, Limit, Rank};
-use crate::chain::Chain;
+use crate::chain::{Chain, Fronted};
 use crate::context::Context;
 use crate::error::BuildError;
+use crate::exchange::combined::{Combines, Never};
 use crate::join::JoinBound;
-use crate::key::PortKey;
+use crate::key::{Key, PortKey, Shuffled};
 use crate::layout::{Assembly, Layout, Queue};
 use crate::machine::{Assembled, Built, Entry, SourceEntry};
 use crate::ports::{Input, Output, Ports, Source};
@@ -231,15 +232,32 @@ impl<L: Layout, P: Ports, C: Context> Wiring<L, P, C> {
         queue: Queue<K, T>,
         next: N,
         lift: fn(N) -> E,
-    ) -> L::Border<K, T, I, N>
+    ) -> L::Border<K, T, I, N, Never>
     where
-        K: crate::key::Key,
-        T: crate::key::Shuffled,
+        K: Key,
+        T: Shuffled,
         I: Context,
         N: Push<Rec<K, T>, I> + Send + 'static,
         E: Push<Rec<K, T>, C> + Send + 'static,
     {
-        L::border(&mut self.assembly, queue, next, lift)
+        L::border(&mut self.assembly, queue, |_, _| None, next, lift)
+    }
+
+    /// A border right in front of an aggregate, which may bring records together before they cross it.
+    pub fn combining<K, T, I, N, E>(
+        &mut self,
+        queue: Queue<K, T>,
+        next: N,
+        lift: fn(N) -> E,
+    ) -> L::Border<K, T, I, N, <N::First as Combines<Rec<K, T>>>::Combiner>
+    where
+        K: Key,
+        T: Shuffled,
+        I: Context,
+        N: Fronted<Rec<K, T>> + Push<Rec<K, T>, I> + Send + 'static,
+        E: Push<Rec<K, T>, C> + Send + 'static,
+    {
+        L::border(&mut self.assembly, queue, |next, n_machines| next.front().combiner(n_machines), next, lift)
     }
 
     /// Connects an input port to its first node.

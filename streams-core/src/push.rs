@@ -10,7 +10,7 @@
 use crate::ahead::Ahead;
 use crate::context::Context;
 use crate::effects::{Effects, Gauges, Reach};
-use crate::exchange::combined::{Combined, Combiner};
+use crate::exchange::combined::Combined;
 use crate::inspect::Inquiry;
 use crate::lookup::Tables;
 use crate::state::{Loader, Page, Saver};
@@ -50,7 +50,7 @@ pub enum System<'a> {
     Drain(Effects),
     /// Report watermarks, for people to look at and to carry over a stop.
     Observe(Gauges),
-    /// What a [`Combiner`] of this node has brought together; it is no other's, and not passed on.
+    /// What the [`Combiner`](crate::exchange::combined::Combiner) of this node has brought together; it is no other's, and not passed on.
     Combined(Combined<'a>),
     /// Say which rows the records of these keys will need that are not in memory.
     Ahead(Ahead<'a>),
@@ -81,11 +81,6 @@ pub trait Push<R, C: Context> {
     fn watermark(&mut self, at_ms: i64, cx: &mut C);
     /// A message for every operator.
     fn system(&mut self, message: &mut System<'_>, cx: &mut C);
-    /// Where a shuffle between so many machines of one process stands in front: what brings records together on the
-    /// sending side, for [`System::Combined`]. None where each record is to come as it is.
-    fn combiner(&mut self, _n_machines: usize) -> Option<Box<dyn Combiner<R>>> {
-        None
-    }
 }
 
 /// An operator with one input and one output, written without knowing what comes behind it.
@@ -125,15 +120,6 @@ pub trait Operator<R> {
         cx: &mut C,
     ) {
         next.system(message, cx);
-    }
-
-    /// See [`Push::combiner`].
-    fn combiner<C: Context, N: Push<Self::Out, C>>(
-        &mut self,
-        _n_machines: usize,
-        _next: &mut N,
-    ) -> Option<Box<dyn Combiner<R>>> {
-        None
     }
 
     /// Gives the operator its id, under which its state is kept; stateless ones have none.

@@ -1,7 +1,6 @@
 //! The ends of a chain: ports, fan-out, and the ways into what several chains share.
 
 use crate::context::Context;
-use crate::exchange::combined::Combiner;
 use crate::ports::End;
 use crate::push::{Push, System};
 use crate::record::Rec;
@@ -166,10 +165,6 @@ impl<R, C: Context> Push<R, C> for Boxed<R, C> {
     fn system(&mut self, message: &mut System<'_>, cx: &mut C) {
         self.0.system(message, cx);
     }
-
-    fn combiner(&mut self, n_machines: usize) -> Option<Box<dyn Combiner<R>>> {
-        self.0.combiner(n_machines)
-    }
 }
 
 /// A leaf of a union: input number `.0` of the [`crate::merge::Merge`] that lies outermost in the context.
@@ -234,9 +229,5 @@ where
     #[inline]
     fn system(&mut self, message: &mut System<'_>, cx: &mut (M, C)) {
         self.0.system(message, &mut cx.1);
-    }
-
-    fn combiner(&mut self, n_machines: usize) -> Option<Box<dyn Combiner<R>>> {
-        self.0.combiner(n_machines)
     }
 }

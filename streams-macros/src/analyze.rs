@@ -58,6 +58,8 @@ pub(crate) enum End {
     Port(usize),
     /// A shuffle, and the segment behind it.
     Border(SegmentId),
+    /// The same, right in front of an aggregate.
+    Combining(SegmentId),
     /// Fan-out to these segments, in the order of their uses.
     Tee(Vec<SegmentId>),
     /// An aggregate or a join with latecomers.
@@ -150,6 +152,22 @@ fn deferred(job: &Job, uses: &[usize]) -> Vec<NodeId> {
     found.collect()
 }
 
+/// The `key_by`s whose only reader is the aggregate of a window: it may bring records together before their shuffle,
+/// unless it gives the late ones out one by one.
+fn combining(job: &Job, uses: &[usize]) -> Vec<NodeId> {
+    let aggregates =
+        job.nodes.iter().filter(|node| matches!(&node.call, Call::Aggregate(call) if call.late.is_none()));
+    let found = aggregates.filter_map(|aggregate| {
+        let read_once = |at: NodeId, form: Form| {
+            job.nodes.get(at).filter(|node| node.op.form == form && uses.get(at) == Some(&1))
+        };
+        let window = read_once(*aggregate.inputs.first()?, Form::Window)?;
+        let key_by = *window.inputs.first()?;
+        read_once(key_by, Form::Cut).map(|_| key_by)
+    });
+    found.collect()
+}
+
 /// A segment under construction; its number is known when it ends.
 type OpenId = usize;
 
@@ -157,6 +175,7 @@ type OpenId = usize;
 enum OpenEnd {
     Port(usize),
     Border(OpenId),
+    Combining(OpenId),
     More(OpenId),
     Tee(Vec<OpenId>),
     Late { late: OpenId, rows: OpenId },
@@ -177,6 +196,8 @@ struct Walk<'a> {
     uses: Vec<usize>,
     /// The `key_by`s whose shuffle is that of the join behind them.
     deferred: Vec<NodeId>,
+    /// The `key_by`s right in front of an aggregate.
+    combining: Vec<NodeId>,
     n_unions: usize,
     n_unions_met: usize,
     n_closed: usize,
@@ -194,6 +215,7 @@ impl<'a> Walk<'a> {
         Self {
             job,
             deferred: deferred(job, &uses),
+            combining: combining(job, &uses),
             uses,
             n_unions,
             n_unions_met: 0,
@@ -244,7 +266,9 @@ impl<'a> Walk<'a> {
                 match (&node.call, form) {
                     (_, Form::Cut) if !self.deferred.contains(&number) => {
                         let behind = self.open(Start::Inner, level);
-                        plan.ends.push(self.close(before, OpenEnd::Border(behind)));
+                        let combines = self.combining.contains(&number);
+                        let end = if combines { OpenEnd::Combining(behind) } else { OpenEnd::Border(behind) };
+                        plan.ends.push(self.close(before, end));
                         behind
                     }
                     (Call::Aggregate(aggregate), _) if aggregate.late.is_some() => {
@@ -342,6 +366,7 @@ impl<'a> Walk<'a> {
             let end = match end {
                 OpenEnd::Port(output) => End::Port(*output),
                 OpenEnd::Border(behind) => End::Border(number(behind)),
+                OpenEnd::Combining(behind) => End::Combining(number(behind)),
                 OpenEnd::More(behind) => End::More(number(behind)),
                 OpenEnd::Tee(forks) => End::Tee(forks.iter().map(number).collect()),
                 OpenEnd::Late { late, rows } => End::Late { late: number(late), rows: number(rows) },

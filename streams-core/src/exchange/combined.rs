@@ -8,11 +8,17 @@
 
 use std::any::Any;
 
+use crate::aggregate::Aggregates;
 use crate::context::Cx;
 use crate::exchange::is_worth_keeping;
+use crate::key::Key;
+use crate::op::global_aggregate::GlobalAggregate;
+use crate::op::session_aggregate::SessionAggregate;
+use crate::op::updating_aggregate::UpdatingAggregate;
+use crate::record::Rec;
 
 /// The sending half of an operator that stands behind a shuffle.
-pub trait Combiner<R>: Send {
+pub trait Combiner<R>: Send + 'static {
     /// Takes in a record of a sender whose event time has come to `at_ms`.
     fn push(&mut self, at_ms: i64, record: R, cx: &mut Cx);
 
@@ -26,6 +32,52 @@ pub trait Combiner<R>: Send {
     /// front of which of them event time had come how far.
     fn drain(&mut self, owner: usize, rows: &mut Option<Box<dyn Any + Send>>, marks: &mut Vec<(usize, i64)>);
 }
+
+/// An operator that may stand right behind a `key_by`.
+pub trait Combines<R> {
+    /// Its sending half.
+    type Combiner: Combiner<R>;
+
+    /// Its sending half in front of so many machines; none where each record is to come as it is.
+    fn combiner(&self, n_machines: usize) -> Option<Self::Combiner>;
+}
+
+/// The combiner of those that have none.
+#[derive(Debug, Clone, Copy)]
+pub enum Never {}
+
+impl<R> Combiner<R> for Never {
+    fn push(&mut self, _at_ms: i64, _record: R, _cx: &mut Cx) {
+        match *self {}
+    }
+
+    fn sort(&mut self) {
+        match *self {}
+    }
+
+    fn len(&self, _owner: usize) -> usize {
+        match *self {}
+    }
+
+    fn drain(&mut self, _: usize, _: &mut Option<Box<dyn Any + Send>>, _: &mut Vec<(usize, i64)>) {
+        match *self {}
+    }
+}
+
+macro_rules! never {
+    ($($aggregate:ident)*) => {$(
+        impl<K: Key, T, A: Aggregates<T>, F> Combines<Rec<K, T>> for $aggregate<K, T, A, F> {
+            type Combiner = Never;
+
+            fn combiner(&self, _n_machines: usize) -> Option<Never> {
+                None
+            }
+        }
+    )*};
+}
+
+// What these make of a record depends on the ones in front of it.
+never!(GlobalAggregate SessionAggregate UpdatingAggregate);
 
 /// What one parcel brings to the operator whose combiner made it: rows of its own type.
 #[derive(Debug)]
@@ -66,8 +118,9 @@ pub(crate) enum Step<R> {
 }
 
 /// A combiner, and whether it is worth its while.
-pub(crate) struct Combining<R> {
-    combiner: Box<dyn Combiner<R>>,
+#[derive(Debug)]
+pub(crate) struct Combining<B> {
+    combiner: B,
     /// How many records it has taken since the last drain.
     records: usize,
     /// For how many more drains records go as they are.
@@ -77,23 +130,24 @@ pub(crate) struct Combining<R> {
 /// So long records go as they are where hardly any two had a key in common.
 const REST: u32 = 15;
 
-impl<R> Combining<R> {
-    pub(crate) fn new(combiner: Box<dyn Combiner<R>>) -> Self {
+impl<B> Combining<B> {
+    pub(crate) fn new(combiner: B) -> Self {
         Self { combiner, records: 0, rest: 0 }
     }
 
-    /// The combiner, where it is at work.
+    /// The combiner for one more record, where it is at work.
     #[inline(always)]
-    pub(crate) fn at_work(&mut self) -> Option<&mut dyn Combiner<R>> {
-        (self.rest == 0).then(|| {
-            self.records += 1;
-            &mut *self.combiner
-        })
+    pub(crate) fn at_work(&mut self) -> Option<&mut B> {
+        if self.rest > 0 {
+            return None;
+        }
+        self.records += 1;
+        Some(&mut self.combiner)
     }
 
     /// The combiner, where it has taken what goes out now.
-    pub(crate) fn taken(&mut self) -> Option<&mut dyn Combiner<R>> {
-        (self.rest == 0).then_some(&mut *self.combiner)
+    pub(crate) fn taken(&mut self) -> Option<&mut B> {
+        (self.rest == 0).then_some(&mut self.combiner)
     }
 
     /// Behind a drain that gave out so many rows or records.
@@ -104,11 +158,5 @@ impl<R> Combining<R> {
         let is_idle = self.rest == 0 && n_out > self.records / 4 * 3;
         self.rest = if is_idle { REST } else { self.rest.saturating_sub(1) };
         self.records = 0;
-    }
-}
-
-impl<R> std::fmt::Debug for Combining<R> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Combining").field("rest", &self.rest).finish_non_exhaustive()
     }
 }

@@ -11,7 +11,7 @@ use crate::time::UNTIMED;
 
 /// The writing end of a shuffle: one bin per machine, emptied into parcels at each drain.
 #[derive(Debug)]
-pub struct Outbox<K, T> {
+pub struct Outbox<K, T, B> {
     exchange: usize,
     bins: Vec<Shipped<K, T>>,
     /// How many of them went out with records when last any did.
@@ -19,15 +19,11 @@ pub struct Outbox<K, T> {
     watermark_ms: i64,
     idle: bool,
     scratch: Vec<u8>,
-    combining: Option<Combining<Rec<K, T>>>,
+    combining: Option<Combining<B>>,
 }
 
-impl<K: Key, T: Shuffled> Outbox<K, T> {
-    pub(crate) fn new(
-        exchange: usize,
-        n_machines: usize,
-        combiner: Option<Box<dyn Combiner<Rec<K, T>>>>,
-    ) -> Self {
+impl<K: Key, T: Shuffled, B: Combiner<Rec<K, T>>> Outbox<K, T, B> {
+    pub(crate) fn new(exchange: usize, n_machines: usize, combiner: Option<B>) -> Self {
         let mut bins = Vec::new();
         bins.resize_with(n_machines, Shipped::default);
         let combining = combiner.map(Combining::new);
@@ -82,7 +78,13 @@ impl<K: Key, T: Shuffled> Outbox<K, T> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<K: Key, T: Shuffled, C: Context> Push<Rec<K, T>, C> for Outbox<K, T> {
+impl<K, T, B, C> Push<Rec<K, T>, C> for Outbox<K, T, B>
+where
+    K: Key,
+    T: Shuffled,
+    B: Combiner<Rec<K, T>>,
+    C: Context,
+{
     #[inline(always)]
     fn push(&mut self, record: Rec<K, T>, cx: &mut C) {
         if let Some(combiner) = self.combining.as_mut().and_then(Combining::at_work) {

@@ -4,7 +4,9 @@ mod joins;
 
 use std::marker::PhantomData;
 
+use crate::chain::{Front, Fronted};
 use crate::context::Context;
+use crate::exchange::combined::Combines;
 use crate::push::{Operator, Push, System};
 
 /// An operator whose records can come too late. As an [`Operator`] it drops those; they are counted all the same.
@@ -86,6 +88,18 @@ where
     fn system(&mut self, message: &mut System<'_>, cx: &mut C) {
         self.aggregate.system(message, &mut self.results, cx);
         self.late.system(message, cx);
+    }
+}
+
+impl<O, X, L, N, H> Fronted<H> for LateChain<O, X, L, N, H>
+where
+    O: Front,
+    O::First<X>: Combines<H>,
+{
+    type First = O::First<X>;
+
+    fn front(&self) -> &O::First<X> {
+        self.operators.first(&self.end.aggregate)
     }
 }
 

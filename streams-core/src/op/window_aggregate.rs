@@ -18,7 +18,7 @@ use crate::codec;
 use crate::context::{Context, Cx};
 use crate::effects::Origin;
 use crate::error::CodecError;
-use crate::exchange::combined::{Combined, Combiner};
+use crate::exchange::combined::Combined;
 use crate::inspect::Find;
 use crate::key::Key;
 use crate::op::late::{LateOperator, Nowhere};
@@ -36,7 +36,6 @@ pub(crate) mod tags;
 #[cfg(test)]
 mod tests;
 
-use combiner::WindowCombiner;
 use pane::{Pane, Rows, Slot};
 use spans::{Cut, Spans};
 use tags::{clamp, in_pane, pane_of, pane_tag};
@@ -428,16 +427,6 @@ where
         }
         self.hear(message, next, cx);
         next.system(message, cx);
-    }
-
-    fn combiner<C: Context, N: Push<Self::Out, C>>(
-        &mut self,
-        n_machines: usize,
-        _next: &mut N,
-    ) -> Option<Box<dyn Combiner<Rec<K, T>>>> {
-        A::EXACT.then(|| -> Box<dyn Combiner<Rec<K, T>>> {
-            Box::new(WindowCombiner::new(Arc::clone(&self.aggregates), self.spans, n_machines))
-        })
     }
 
     fn set_id(&mut self, id: &'static str) {

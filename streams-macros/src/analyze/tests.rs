@@ -28,9 +28,9 @@ fn a_straight_job_is_cut_at_its_key() {
     check(
         TRAFFIC,
         expect![[r#"
-        segment 0 level 0: Port(0) to Border(1)
-        segment 1 level 0: Inner to Port(0)
-    "#]],
+            segment 0 level 0: Port(0) to Combining(1)
+            segment 1 level 0: Inner to Port(0)
+        "#]],
     );
 }
 

@@ -45,10 +45,14 @@ impl Wiring<'_> {
         let (machine, closed, connected) = (wires.machine(), wires.closed(number), wires.connected(number));
         let line = match &segment.end {
             End::Port(output) => forward::output(self.job, self.analysis, *output, wires),
-            End::Border(behind) => {
+            End::Border(behind) | End::Combining(behind) => {
                 let (crossing, next) = (wires.crossing(number), wires.connected(*behind));
                 let lift = self.lift(segment.level);
-                quote_spanned!(span=> let #connected = #closed.connect(#machine.border(#crossing, #next, #lift));)
+                let border = match segment.end {
+                    End::Combining(_) => quote_spanned!(span=> combining),
+                    _ => quote_spanned!(span=> border),
+                };
+                quote_spanned!(span=> let #connected = #closed.connect(#machine.#border(#crossing, #next, #lift));)
             }
             End::More(behind) => {
                 let next = wires.connected(*behind);

@@ -18,7 +18,7 @@ use super::spans::Spans;
 use super::tags::clamp;
 use crate::aggregate::Aggregates;
 use crate::context::{Context, Cx};
-use crate::exchange::combined::{Combined, Combiner, Step};
+use crate::exchange::combined::{Combined, Combiner, Combines, Step};
 use crate::key::{self, Key};
 use crate::push::Push;
 use crate::record::Rec;
@@ -35,7 +35,8 @@ pub(super) struct Row<K, S> {
 }
 
 /// The half in front of the shuffle.
-pub(super) struct WindowCombiner<K, T, A: Aggregates<T>> {
+#[derive(Debug)]
+pub struct WindowCombiner<K, T, A: Aggregates<T>> {
     aggregates: Arc<A>,
     spans: Spans,
     rows: Vec<Row<K, A::State>>,
@@ -61,6 +62,7 @@ pub(super) struct WindowCombiner<K, T, A: Aggregates<T>> {
 }
 
 /// What goes to one machine: rows, and their marks.
+#[derive(Debug)]
 struct Bin<K, S> {
     rows: Vec<Row<K, S>>,
     marks: Vec<(usize, i64)>,
@@ -131,8 +133,10 @@ impl<K: Key, T, A: Aggregates<T>> WindowCombiner<K, T, A> {
 impl<K, T, A> Combiner<Rec<K, T>> for WindowCombiner<K, T, A>
 where
     K: Key,
+    T: 'static,
     A: Aggregates<T>,
 {
+    #[inline(always)]
     fn push(&mut self, at_ms: i64, record: Rec<K, T>, cx: &mut Cx) {
         if at_ms >= self.over_ms {
             self.close(at_ms);
@@ -180,6 +184,14 @@ where
         std::mem::swap(&mut bin.rows, &mut *emptied);
         std::mem::swap(&mut bin.marks, marks);
         *rows = Some(emptied);
+    }
+}
+
+impl<K: Key, T: 'static, A: Aggregates<T>, F> Combines<Rec<K, T>> for WindowAggregate<K, T, A, F> {
+    type Combiner = WindowCombiner<K, T, A>;
+
+    fn combiner(&self, n_machines: usize) -> Option<Self::Combiner> {
+        A::EXACT.then(|| WindowCombiner::new(Arc::clone(&self.aggregates), self.spans, n_machines))
     }
 }
 

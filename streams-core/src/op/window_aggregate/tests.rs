@@ -5,10 +5,11 @@ use std::sync::Mutex;
 use super::*;
 use crate::aggregate::{Count, Typer, count, first, last, sum};
 use crate::batch::Batch;
-use crate::chain::{Closed, Id, Then};
+use crate::chain::{Closed, Fronted, Id, Then};
 use crate::context::Cx;
 use crate::effects::Effects;
 use crate::exchange::ExchangeEntry;
+use crate::exchange::combined::Combines;
 use crate::exchange::outbox::Outbox;
 use crate::machine::Entry as Machine;
 
@@ -71,8 +72,8 @@ fn shuffled(cut: Cut, rounds: &[Vec<Sent>], combine: bool, relayed: bool) -> (Ve
         let own = Heard::default();
         heard.push(own.clone());
         let closed = Closed { operators: Then(Id, aggregate), _head: PhantomData };
-        let mut node = closed.connect(own);
-        let combiner = if combine { Push::<_, Cx>::combiner(&mut node, n) } else { None };
+        let node = closed.connect(own);
+        let combiner = if combine { node.front().combiner(n) } else { None };
         assert_eq!(combiner.is_some(), combine);
         outboxes.push(Outbox::new(0, n, combiner));
         let mut entry = ExchangeEntry::new(0, n, node);

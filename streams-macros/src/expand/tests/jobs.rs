@@ -64,7 +64,7 @@ fn traffic() {
                         let mut __m = __plan.machine();
                         let __n1 = __m
                             .sink(__p::outlet::<Stream<Total>>("traffic", 0), __p::written(__s5));
-                        let __n0 = __e0.connect(__m.border(__x0, __n1, __p::level));
+                        let __n0 = __e0.connect(__m.combining(__x0, __n1, __p::level));
                         __m.source(__q0, __n0).finish(__p::Cx::new())
                     }
                     const ABOUT: __p::About = __p::about("traffic", 0xf877b05e967538da);
