@@ -107,8 +107,11 @@ fn what_is_rounded_on_the_way_or_is_of_ones_own_is_not_exact() {
     assert!(!is_exact(&fold(t.start(0_i64), |n, i| n + i.n)));
     assert!(!is_exact(&fold_merge(t.start(0_i64), |n, i| n + i.n, |a, b| a + b)));
     assert!(!is_exact(&acc(Texts, t.by_ref(|i| i.text.clone()))));
-    assert!(<(Count, Sum<Item, fn(&Item) -> i64, i64>) as Aggregates<Item>>::EXACT);
-    assert!(!<(Count, Sum<Item, fn(&Item) -> f64, f64>) as Aggregates<Item>>::EXACT);
+    fn are_exact<A: Aggregates<Item>>(_aggregates: &A) -> bool {
+        A::EXACT
+    }
+    assert!(are_exact(&(count(), sum(t.by_ref(|i| i.n)))));
+    assert!(!are_exact(&(count(), sum(t.by_ref(|i| i.x)))));
 }
 
 #[test]
