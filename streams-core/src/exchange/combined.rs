@@ -1,10 +1,10 @@
 //! Records of one key that are brought together before they cross a shuffle between machines of one process.
 //!
 //! An aggregate whose states can be merged exactly ([`Aggregate::EXACT`](crate::aggregate::Aggregate::EXACT)) needs of
-//! the records that one parcel brings for a key and a part of time nothing but their state. So its [`Combiner`] stands
-//! at the sending end and adds them up, and the parcel has a row where it had many records; it is called as in Dean,
-//! Ghemawat, "MapReduce: simplified data processing on large clusters", OSDI 2004. Through topics nothing is combined:
-//! what is sent there must be the same messages again whatever the batches are.
+//! the records that one parcel brings for a key and a part of time nothing but their state. So its [`Combiner`] (the
+//! word is that of Dean and Ghemawat, OSDI 2004) stands at the sending end and adds them up, and the parcel has a row
+//! where it had many records. Through topics nothing is combined: what is sent there must be the same messages again
+//! whatever the batches are.
 
 use std::any::Any;
 
