@@ -30,13 +30,15 @@ use crate::time::{Fired, UNTIMED, Window};
 
 mod combiner;
 mod look_ahead;
+mod marks;
 mod pane;
 pub(crate) mod spans;
 pub(crate) mod tags;
 #[cfg(test)]
 mod tests;
 
-use pane::{Pane, Rows, Slot};
+use marks::Marks;
+use pane::{Pane, Rows};
 use spans::{Cut, Spans};
 use tags::{clamp, in_pane, pane_of, pane_tag};
 
@@ -57,6 +59,7 @@ pub struct WindowAggregate<K, T, A: Aggregates<T>, F> {
     hot_start_ms: i64,
     hot_len_ms: u64,
     hot: Rows<K, A::State>,
+    hot_changed: Option<Marks>,
     panes: BTreeMap<i64, Pane<K, A::State>>,
     next_fire_ms: i64,
     watermark_ms: i64,
@@ -81,6 +84,7 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
             hot_start_ms: 0,
             hot_len_ms: 0,
             hot: HashMap::new(),
+            hot_changed: None,
             panes: BTreeMap::new(),
             next_fire_ms: i64::MAX,
             watermark_ms: UNTIMED,
@@ -106,10 +110,11 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
         }
         self.cool();
         let spare = &mut self.spare;
-        let pane = self.panes.entry(start).or_insert_with(|| Pane::new(std::mem::take(spare), false));
+        let pane = self.panes.entry(start).or_insert_with(|| Pane::new(std::mem::take(spare)));
         pane.disorder();
         pane.touched = true;
         self.hot = std::mem::take(&mut pane.rows);
+        self.hot_changed = pane.changed.take();
         self.hot_start_ms = start;
         self.hot_len_ms = self.spans.pane_len(start);
         let fires = self.spans.next_end(start, i128::from(self.watermark_ms));
@@ -123,6 +128,7 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
             && let Some(pane) = self.panes.get_mut(&self.hot_start_ms)
         {
             pane.rows = std::mem::take(&mut self.hot);
+            pane.changed = self.hot_changed.take();
         }
         self.hot_len_ms = 0;
     }
@@ -218,9 +224,7 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
             panes += 1;
             rows.reserve(pane.rows.len());
             let len = pane.rows.len();
-            rows.extend(
-                pane.in_order.into_iter().chain(pane.rows.drain()).map(|(key, slot)| (key, slot.state)),
-            );
+            rows.extend(pane.in_order.into_iter().chain(pane.rows.drain()));
             keep_table(&mut self.spare, pane.rows, len);
         }
         for (&start, pane) in &mut self.panes {
@@ -232,7 +236,7 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
             pane.order();
             keep_table(&mut self.spare, std::mem::take(&mut pane.rows), len);
             rows.reserve(pane.in_order.len());
-            rows.extend(pane.in_order.iter().map(|(key, slot)| (key.clone(), slot.state.clone())));
+            rows.extend_from_slice(&pane.in_order);
         }
         if planted(Bug::HashOrder) {
             // As the table gives them.
@@ -285,15 +289,17 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
             return late.push(record, cx);
         }
         let aggregates = &*self.aggregates;
-        let slot = match self.hot.entry(record.key) {
+        if let Some(changed) = &mut self.hot_changed {
+            changed.set(&record.key);
+        }
+        let state = match self.hot.entry(record.key) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
                 let stored = pane::stored(self.id, self.unread_ms, self.hot_start_ms, new.key(), cx.base());
-                new.insert(Slot { state: stored.unwrap_or_else(|| aggregates.init()), changed: false })
+                new.insert(stored.unwrap_or_else(|| aggregates.init()))
             }
         };
-        slot.changed = true;
-        aggregates.add(&mut slot.state, &record.val);
+        aggregates.add(state, &record.val);
     }
 
     #[inline(always)]
@@ -337,6 +343,7 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
             System::RemoveSplit => {
                 self.hot_len_ms = 0;
                 self.hot = HashMap::new();
+                self.hot_changed = None;
                 self.panes.clear();
                 self.next_fire_ms = i64::MAX;
             }
@@ -361,14 +368,8 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
             saver.delete_all(self.id, &pane_tag(start));
         }
         for (&start, pane) in self.panes.iter_mut().filter(|(_, pane)| pane.touched) {
-            pane.touched = false;
-            pane.saved = true;
             let tag = pane_tag(start);
-            let in_order = pane.in_order.iter_mut().map(|(key, slot)| (&*key, slot));
-            for (key, slot) in pane.rows.iter_mut().chain(in_order).filter(|(_, slot)| slot.changed) {
-                slot.changed = false;
-                saver.put(self.id, &tag, key, &slot.state);
-            }
+            pane.save(|key, state| saver.put(self.id, &tag, key, state));
         }
         saver.put_value(self.id, &self.signature(), &self.watermark_ms);
     }
@@ -389,13 +390,8 @@ fn put_aside<K: Key, S: DeserializeOwned>(
     value: &[u8],
 ) -> Result<(), CodecError> {
     let (start, key) = pane_of(key)?;
-    let pane = panes.entry(start).or_insert_with(|| Pane::new(HashMap::new(), true));
-    pane.disorder();
-    pane.saved = true;
-    if let Entry::Vacant(new) = pane.rows.entry(codec::key_from_slice(key)?) {
-        new.insert(Slot { state: codec::from_slice(value)?, changed: false });
-    }
-    Ok(())
+    let pane = panes.entry(start).or_insert_with(|| Pane::new(HashMap::new()));
+    pane.put_aside(codec::key_from_slice(key)?, || codec::from_slice(value))
 }
 
 impl<K: Key, T: 'static, A, F, R> Operator<Rec<K, T>> for WindowAggregate<K, T, A, F>

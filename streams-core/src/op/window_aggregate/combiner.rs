@@ -13,7 +13,7 @@ use hashbrown::DefaultHashBuilder;
 use hashbrown::hash_map::Entry;
 
 use super::WindowAggregate;
-use super::pane::{Slot, stored};
+use super::pane::stored;
 use super::spans::Spans;
 use super::tags::clamp;
 use crate::aggregate::Aggregates;
@@ -202,18 +202,17 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
             self.late += records;
             return;
         }
+        if let Some(changed) = &mut self.hot_changed {
+            changed.set(&key);
+        }
         match self.hot.entry(key) {
-            Entry::Occupied(mut known) => {
-                let slot = known.get_mut();
-                slot.changed = true;
-                self.aggregates.merge(&mut slot.state, state);
-            }
+            Entry::Occupied(mut known) => self.aggregates.merge(known.get_mut(), state),
             Entry::Vacant(new) => {
                 if let Some(stored) = stored(self.id, self.unread_ms, self.hot_start_ms, new.key(), cx) {
                     let behind = std::mem::replace(&mut state, stored);
                     self.aggregates.merge(&mut state, behind);
                 }
-                new.insert(Slot { state, changed: true });
+                new.insert(state);
             }
         }
     }
