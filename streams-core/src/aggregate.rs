@@ -100,9 +100,10 @@ pub trait Aggregate<T>: Send + Sync + 'static {
     /// Its value when the window closes.
     type Out;
 
-    /// Whether a state that was merged is, to the bit, the state to which all values were added. Then workers of one
-    /// process bring the records of a key together before they send them to each other.
-    const EXACT: bool = false;
+    /// Whether workers of one process bring the records of a key together before they send them to each other: a state
+    /// that was merged is, to the bit, the state to which all values were added, and merging costs no more than adding
+    /// a value. The closures then run for records too that turn out to be late.
+    const COMBINES: bool = false;
 
     /// What its state is a state of, e.g. `sum(u64)`: another one cannot go on with it.
     fn signature() -> String;
@@ -135,8 +136,8 @@ pub trait Aggregates<T>: Send + Sync + 'static {
     /// The tuple of their values.
     type Out;
 
-    /// Whether all are [`Aggregate::EXACT`].
-    const EXACT: bool;
+    /// Whether all have [`Aggregate::COMBINES`].
+    const COMBINES: bool;
 
     /// The signatures of all, in order.
     fn signature() -> String;
@@ -164,7 +165,7 @@ impl<T> Aggregates<T> for () {
     type State = ();
     type Out = ();
 
-    const EXACT: bool = true;
+    const COMBINES: bool = true;
 
     fn signature() -> String {
         "nothing".to_owned()
@@ -191,7 +192,7 @@ macro_rules! tuples {
             type State = ($($name::State,)*);
             type Out = ($($name::Out,)*);
 
-            const EXACT: bool = $($name::EXACT)&&*;
+            const COMBINES: bool = $($name::COMBINES)&&*;
 
             fn signature() -> String {
                 [$($name::signature()),*].join(", ")

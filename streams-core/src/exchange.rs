@@ -42,10 +42,10 @@ pub(crate) struct ExchangeEntry<K, T, N> {
 #[derive(Debug)]
 pub(crate) struct Shipped<K, T> {
     records: Vec<Rec<K, T>>,
-    /// In front of the record of this number event time has come so far, that record included.
+    /// In front of the record of this number event time rises so far; behind the last one too. All rises are here, also
+    /// those that records for other machines bring: an operator that gives something out when event time rises gives it
+    /// to others with their event time from before, which must not depend on who has which keys.
     marks: Vec<(usize, i64)>,
-    /// The last of the marks; records in front of the first have none.
-    mark_ms: i64,
     rows: Option<Box<dyn Any + Send>>,
 }
 
@@ -60,20 +60,15 @@ pub(crate) fn is_worth_keeping<R>(room: usize, len: usize) -> bool {
 
 impl<K, T> Default for Shipped<K, T> {
     fn default() -> Self {
-        Self { records: Vec::new(), marks: Vec::new(), mark_ms: UNTIMED, rows: None }
+        Self { records: Vec::new(), marks: Vec::new(), rows: None }
     }
 }
 
 impl<K, T> Shipped<K, T> {
-    /// Takes in a record of a sender whose event time has come to `at_ms`.
+    /// Event time of the sender has come to `at_ms`.
     #[inline(always)]
-    fn push(&mut self, at_ms: i64, record: Rec<K, T>) {
-        // Many records may have one watermark; it is written down once.
-        if at_ms != self.mark_ms {
-            self.mark_ms = at_ms;
-            self.marks.push((self.records.len(), at_ms));
-        }
-        self.records.push(record);
+    fn mark(&mut self, at_ms: i64) {
+        self.marks.push((self.records.len(), at_ms));
     }
 
     /// Empty, with room for so many records as mostly come.
@@ -148,15 +143,22 @@ impl<K, T, N> ExchangeEntry<K, T, N> {
     }
 
     /// Takes in a sender's records, and leaves the memory that they lay in to what is sent next.
-    fn take<C: Context>(&mut self, sender: usize, mut shipped: Box<Shipped<K, T>>, cx: &mut C)
-    where
+    fn take<C: Context>(
+        &mut self,
+        sender: usize,
+        n_parcel: usize,
+        mut shipped: Box<Shipped<K, T>>,
+        cx: &mut C,
+    ) where
         K: Send + 'static,
         T: Send + 'static,
         N: Push<Rec<K, T>, C>,
     {
-        let Shipped { records, marks, mark_ms, rows } = &mut *shipped;
+        let Shipped { records, marks, rows } = &mut *shipped;
         let len = records.len();
-        if let (0, Some(rows)) = (len, rows) {
+        if let Some(rows) = rows
+            && n_parcel > len
+        {
             marks.retain_mut(|(_, at_ms)| {
                 let rises = self.rises(sender, *at_ms);
                 *at_ms = self.watermark_ms;
@@ -165,19 +167,14 @@ impl<K, T, N> ExchangeEntry<K, T, N> {
             self.node.system(&mut System::Combined(Combined { rows: &mut **rows, marks }), cx);
             marks.clear();
         }
-        let mut marks = marks.drain(..);
-        let mut next = marks.next();
+        let mut marks = marks.drain(..).peekable();
         for (number, record) in records.drain(..).enumerate() {
-            if let Some((from, at_ms)) = next
-                && from == number
-            {
+            while let Some((_, at_ms)) = marks.next_if(|(from, _)| *from <= number) {
                 self.hear(sender, at_ms, cx);
-                next = marks.next();
             }
             self.node.push(record, cx);
         }
-        drop(marks);
-        *mark_ms = UNTIMED;
+        marks.for_each(|(_, at_ms)| self.hear(sender, at_ms, cx));
         if shipped.is_spare(len) {
             cx.base().put_spare(self.exchange, self.senders.len(), shipped);
         }
@@ -230,13 +227,13 @@ where
                 unreachable!("exchanges take what came through a shuffle")
             }
         };
-        let Parcel { records, watermark_ms, idle, .. } = parcel;
+        let Parcel { records, len, watermark_ms, idle } = parcel;
         if !idle {
             self.rest(false, cx);
         }
         let records =
             records.downcast::<Shipped<K, T>>().expect("a parcel comes from the shuffle of the same job");
-        self.take(sender, records, cx);
+        self.take(sender, len, records, cx);
         self.hear(sender, watermark_ms, cx);
         self.rest(idle, cx);
         Taken::All
@@ -318,8 +315,13 @@ mod tests {
         watermark_ms: i64,
         cx: &mut Cx,
     ) -> Vec<String> {
+        let mut reached_ms = UNTIMED;
         for &(at_ms, val) in records {
-            memory.push(at_ms, Rec { ts: at_ms, key: 0, val });
+            if at_ms > reached_ms {
+                memory.mark(at_ms);
+                reached_ms = at_ms;
+            }
+            memory.records.push(Rec { ts: at_ms, key: 0, val });
         }
         let parcel = Parcel { len: records.len(), records: memory, watermark_ms, idle: false };
         let mut entry = ExchangeEntry::new(0, 2, Heard::default());
@@ -348,7 +350,8 @@ mod tests {
         for (sender, times) in [(0, [3, 7]), (1, [5, 5]), (0, [9, 9])] {
             let mut records: Box<Shipped<u8, u8>> = Box::default();
             for ts in times {
-                records.push(ts, Rec { ts, key: 0, val: sender as u8 });
+                records.mark(ts);
+                records.records.push(Rec { ts, key: 0, val: sender as u8 });
             }
             let parcel = Parcel { len: 2, records, watermark_ms: times[1], idle: false };
             entry.feed(Batch::Parcel { sender, parcel }, &mut cx);
@@ -378,6 +381,31 @@ mod tests {
         let heard =
             ["watermark 5", "record 1", "record 10", "record 2", "record 20", "record 3", "record 30"];
         assert_eq!(entry.node.0, heard);
+    }
+
+    #[test]
+    fn every_machine_hears_every_rise() {
+        let mut cx = Cx::new();
+        let mut outbox: outbox::Outbox<u8, u8, combined::Never> = outbox::Outbox::new(0, 2, None);
+        let key = (0..).find(|key| key::owner(key, 2, &mut Vec::new()).unwrap() == 1).unwrap();
+        for at_ms in [5, 7] {
+            Push::<_, Cx>::watermark(&mut outbox, at_ms, &mut cx);
+            outbox.push(Rec { ts: at_ms, key, val: at_ms as u8 }, &mut cx);
+        }
+        Push::<_, Cx>::watermark(&mut outbox, 9, &mut cx);
+        let mut message = System::Drain(Effects::default());
+        outbox.system(&mut message, &mut cx);
+        let System::Drain(mut effects) = message else { unreachable!("the message is a drain") };
+        let heard = effects.parcels.remove(0).into_iter().map(|parcel| {
+            let mut entry = ExchangeEntry::new(0, 2, Heard::default());
+            entry.feed(Batch::Parcel { sender: 0, parcel }, &mut cx);
+            entry.node.0
+        });
+        let expected = [
+            vec!["watermark 5", "watermark 7", "watermark 9"],
+            vec!["watermark 5", "record 5", "watermark 7", "record 7", "watermark 9"],
+        ];
+        assert_eq!(heard.collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -17,10 +17,10 @@ pub trait Accumulator<V>: Send + Sync + 'static {
     /// The value when the window closes.
     type Out;
 
-    /// Whether a state that was merged is, to the bit, the state to which all values were added, as it is with whole
-    /// numbers and is not with sums of floats. Then workers of one process bring the records of a key together before
-    /// they send them to each other.
-    const EXACT: bool = false;
+    /// Whether workers of one process bring the records of a key together before they send them to each other. For
+    /// states of a few numbers, if one that was merged is, to the bit, the one to which all values were added, as with
+    /// sums of integers and not with those of floats. `add` is then called for records too that turn out to be late.
+    const COMBINES: bool = false;
 
     /// The state of no values.
     fn init(&self) -> Self::State;
@@ -118,7 +118,7 @@ where
     type State = A::State;
     type Out = A::Out;
 
-    const EXACT: bool = A::EXACT;
+    const COMBINES: bool = A::COMBINES;
 
     fn signature() -> String {
         format!("acc({})", type_name::<A>())

@@ -74,8 +74,6 @@ where
     type State = Seen;
     type Out = u64;
 
-    const EXACT: bool = true;
-
     fn signature() -> String {
         format!("approx_count_distinct({} in {})", type_name::<V>(), sketch::N_REGISTERS)
     }

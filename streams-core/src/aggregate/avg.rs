@@ -37,7 +37,7 @@ impl<T: 'static, F: Fn(&T) -> R + Send + Sync + 'static, R: Number> Aggregate<T>
     type State = (R::Total, u64);
     type Out = f64;
 
-    const EXACT: bool = R::EXACT;
+    const COMBINES: bool = R::EXACT;
 
     fn signature() -> String {
         format!("avg({})", type_name::<R>())

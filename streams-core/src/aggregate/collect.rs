@@ -47,8 +47,6 @@ impl<T: 'static, F: Fn(&T) -> V + Send + Sync + 'static, V: Kept> Aggregate<T> f
     type State = Option<Vec<V>>;
     type Out = Vec<V>;
 
-    const EXACT: bool = true;
-
     fn signature() -> String {
         format!("collect({})", type_name::<V>())
     }

@@ -36,7 +36,7 @@ impl<T> Aggregate<T> for Count {
     type State = u64;
     type Out = u64;
 
-    const EXACT: bool = true;
+    const COMBINES: bool = true;
 
     fn signature() -> String {
         "count".to_owned()

@@ -45,8 +45,6 @@ impl<T: 'static, F: Fn(&T) -> V + Send + Sync + 'static, V: Distinct> Aggregate<
     type State = BTreeSet<V>;
     type Out = u64;
 
-    const EXACT: bool = true;
-
     fn signature() -> String {
         format!("count_distinct({})", type_name::<V>())
     }

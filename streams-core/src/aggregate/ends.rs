@@ -15,7 +15,7 @@ pub struct Last<T, F, V>(ByRef<T, F, V>);
 /// **Order** that of the split's queue, which is the same in every run; in overlapping windows the parts of a
 /// window come in the order of their times, and inside of a part it is that of the queue. For the first in
 /// event time write [`min_by`](super::min_by)`(|r| r.at, |r| ..)`.
-/// **State** one value. The closure runs for the first record, and for hardly any other.
+/// **State** one value. The closure runs for the first record only.
 ///
 /// # Examples
 /// ```
@@ -52,8 +52,6 @@ impl<T: 'static, F: Fn(&T) -> V + Send + Sync + 'static, V: Kept> Aggregate<T> f
     type State = Option<V>;
     type Out = V;
 
-    const EXACT: bool = true;
-
     fn signature() -> String {
         format!("first({})", type_name::<V>())
     }
@@ -85,7 +83,7 @@ impl<T: 'static, F: Fn(&T) -> V + Send + Sync + 'static, V: Kept> Aggregate<T> f
     type State = Option<V>;
     type Out = V;
 
-    const EXACT: bool = true;
+    const COMBINES: bool = true;
 
     fn signature() -> String {
         format!("last({})", type_name::<V>())

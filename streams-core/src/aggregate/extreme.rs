@@ -81,7 +81,7 @@ macro_rules! extremes {
             type State = Option<R>;
             type Out = R;
 
-            const EXACT: bool = true;
+            const COMBINES: bool = true;
 
             fn signature() -> String {
                 format!(concat!(stringify!($function), "({})"), type_name::<R>())

@@ -13,7 +13,8 @@ macro_rules! extremes {
         ///
         /// **Order** of equal keys the first to arrive counts (as in [`first`](super::first)); a NaN, or what contains
         /// one, only when there is nothing else. All others must be comparable with each other.
-        /// **State** one key and one value. The second closure runs only where the first gives a better key.
+        /// **State** one key and one value. The second closure runs only where the first gives a better key; with
+        /// several workers, a better one than those of the same batch.
         ///
         /// # Examples
         /// ```
@@ -58,7 +59,7 @@ macro_rules! extremes {
             type State = Option<(K, V)>;
             type Out = V;
 
-            const EXACT: bool = true;
+            const COMBINES: bool = true;
 
             fn signature() -> String {
                 format!(concat!(stringify!($function), "({}, {})"), type_name::<K>(), type_name::<V>())

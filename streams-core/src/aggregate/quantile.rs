@@ -136,8 +136,6 @@ impl<T: 'static, F: Fn(&T) -> R + Send + Sync + 'static, R: Measure> Aggregate<T
     type State = Sketch;
     type Out = f64;
 
-    const EXACT: bool = true;
-
     fn signature() -> String {
         signature()
     }
@@ -170,8 +168,6 @@ where
 {
     type State = Sketch;
     type Out = [f64; N];
-
-    const EXACT: bool = true;
 
     fn signature() -> String {
         signature()

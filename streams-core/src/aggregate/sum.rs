@@ -44,7 +44,7 @@ impl<T: 'static, F: Fn(&T) -> R + Send + Sync + 'static, R: Number> Aggregate<T>
     type State = R::Total;
     type Out = R;
 
-    const EXACT: bool = R::EXACT;
+    const COMBINES: bool = R::EXACT;
 
     fn signature() -> String {
         format!("sum({})", type_name::<R>())

@@ -85,62 +85,63 @@ where
     }
 }
 
-/// The laws of one that may be brought together before a shuffle.
+/// The laws of one whose records come together before a shuffle.
 #[track_caller]
-fn exact<A: Aggregate<Item>>(aggregate: &A)
+fn combines<A: Aggregate<Item>>(aggregate: &A)
 where
     A::Out: Debug,
 {
-    assert!(A::EXACT);
+    assert!(A::COMBINES);
     laws(aggregate);
 }
 
 #[test]
-fn what_is_rounded_on_the_way_or_is_of_ones_own_is_not_exact() {
-    fn is_exact<A: Aggregate<Item>>(_aggregate: &A) -> bool {
-        A::EXACT
+fn what_is_rounded_on_the_way_or_large_or_of_ones_own_does_not_combine() {
+    fn does_combine<A: Aggregate<Item>>(_aggregate: &A) -> bool {
+        A::COMBINES
     }
     let t = typer();
-    assert!(!is_exact(&sum(t.by_ref(|i| i.x))));
-    assert!(!is_exact(&avg(t.by_ref(|i| i.x as f32))));
-    assert!(!is_exact(&reduce(t.by_ref(|i| i.x), |a, b| a + b)));
-    assert!(!is_exact(&fold(t.start(0_i64), |n, i| n + i.n)));
-    assert!(!is_exact(&fold_merge(t.start(0_i64), |n, i| n + i.n, |a, b| a + b)));
-    assert!(!is_exact(&acc(Texts, t.by_ref(|i| i.text.clone()))));
-    fn are_exact<A: Aggregates<Item>>(_aggregates: &A) -> bool {
-        A::EXACT
+    assert!(!does_combine(&sum(t.by_ref(|i| i.x))));
+    assert!(!does_combine(&avg(t.by_ref(|i| i.x as f32))));
+    assert!(!does_combine(&reduce(t.by_ref(|i| i.x), |a, b| a + b)));
+    assert!(!does_combine(&fold(t.start(0_i64), |n, i| n + i.n)));
+    assert!(!does_combine(&fold_merge(t.start(0_i64), |n, i| n + i.n, |a, b| a + b)));
+    assert!(!does_combine(&count_distinct(t.by_ref(|i| i.n))));
+    assert!(!does_combine(&acc(Texts, t.by_ref(|i| i.text.clone()))));
+    fn do_combine<A: Aggregates<Item>>(_aggregates: &A) -> bool {
+        A::COMBINES
     }
-    assert!(are_exact(&(count(), sum(t.by_ref(|i| i.n)))));
-    assert!(!are_exact(&(count(), sum(t.by_ref(|i| i.x)))));
+    assert!(do_combine(&(count(), sum(t.by_ref(|i| i.n)))));
+    assert!(!do_combine(&(count(), sum(t.by_ref(|i| i.x)))));
 }
 
 #[test]
 fn merging_agrees_with_adding() {
     let t = typer();
-    exact(&count());
-    exact(&sum(t.by_ref(|i| i.n)));
-    exact(&sum(t.by_ref(|i| i128::from(i.n) * (i128::MAX / 30))));
-    exact(&sum(t.by_ref(|i| i.n.unsigned_abs())));
-    exact(&sum(t.by_ref(|i| Duration::from_secs(i.n.unsigned_abs()))));
-    exact(&avg(t.by_ref(|i| i.n)));
-    exact(&min(t.by_ref(|i| i.text.clone())));
-    exact(&max(t.by_ref(|i| i.x)));
-    exact(&first(t.by_ref(|i| i.text.clone())));
-    exact(&last(t.by_ref(|i| i.x)));
-    exact(&min_by(t.by_ref(|i| i.x), t.by_ref(|i| i.text.clone())));
-    exact(&max_by(t.by_ref(|i| i.n), t.by_ref(|i| i.text.clone())));
-    exact(&top_k(5, t.by_ref(|i| i.x)));
-    exact(&max(t.by_ref(|i| (i.n, i.x))));
-    exact(&min_by(t.by_ref(|i| (i.n, i.x)), t.by_ref(|i| i.text.clone())));
-    exact(&top_k(5, t.by_ref(|i| (i.n, i.x))));
-    exact(&top_k(3, t.by_ref(|i| (i.n, i.text.clone()))));
-    exact(&top_k(3, t.by_ref(|i| Reverse(i.n))));
-    exact(&collect(20, t.by_ref(|i| i.text.clone())));
-    exact(&collect(1_000, t.by_ref(|i| i.n)));
-    exact(&count_distinct(t.by_ref(|i| i.text.clone())));
-    exact(&approx_count_distinct(t.by_ref(|i| (i.n, i.text.clone()))));
-    exact(&quantile(0.3, t.by_ref(|i| i.x)));
-    exact(&quantiles([0.1, 0.9], t.by_ref(|i| i.n)));
+    combines(&count());
+    combines(&sum(t.by_ref(|i| i.n)));
+    combines(&sum(t.by_ref(|i| i128::from(i.n) * (i128::MAX / 30))));
+    combines(&sum(t.by_ref(|i| i.n.unsigned_abs())));
+    combines(&sum(t.by_ref(|i| Duration::from_secs(i.n.unsigned_abs()))));
+    combines(&avg(t.by_ref(|i| i.n)));
+    combines(&min(t.by_ref(|i| i.text.clone())));
+    combines(&max(t.by_ref(|i| i.x)));
+    laws(&first(t.by_ref(|i| i.text.clone())));
+    combines(&last(t.by_ref(|i| i.x)));
+    combines(&min_by(t.by_ref(|i| i.x), t.by_ref(|i| i.text.clone())));
+    combines(&max_by(t.by_ref(|i| i.n), t.by_ref(|i| i.text.clone())));
+    laws(&top_k(5, t.by_ref(|i| i.x)));
+    combines(&max(t.by_ref(|i| (i.n, i.x))));
+    combines(&min_by(t.by_ref(|i| (i.n, i.x)), t.by_ref(|i| i.text.clone())));
+    laws(&top_k(5, t.by_ref(|i| (i.n, i.x))));
+    laws(&top_k(3, t.by_ref(|i| (i.n, i.text.clone()))));
+    laws(&top_k(3, t.by_ref(|i| Reverse(i.n))));
+    laws(&collect(20, t.by_ref(|i| i.text.clone())));
+    laws(&collect(1_000, t.by_ref(|i| i.n)));
+    laws(&count_distinct(t.by_ref(|i| i.text.clone())));
+    laws(&approx_count_distinct(t.by_ref(|i| (i.n, i.text.clone()))));
+    laws(&quantile(0.3, t.by_ref(|i| i.x)));
+    laws(&quantiles([0.1, 0.9], t.by_ref(|i| i.n)));
     laws(&reduce(t.by_ref(|i| i.text.clone()), |a, b| a + &b));
     laws(&fold_merge(t.start(0_i64), |n, i| n.max(i.n), |a, b| a.max(b)));
     laws(&acc(Texts, t.by_ref(|i| i.text.clone())));

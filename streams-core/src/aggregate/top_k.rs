@@ -79,8 +79,6 @@ impl<T: 'static, F: Fn(&T) -> V + Send + Sync + 'static, V: Extreme> Aggregate<T
     type State = Top<V>;
     type Out = Vec<V>;
 
-    const EXACT: bool = true;
-
     fn signature() -> String {
         format!("top_k({})", type_name::<V>())
     }

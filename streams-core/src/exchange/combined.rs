@@ -1,7 +1,8 @@
 //! Records of one key that are brought together before they cross a shuffle between machines of one process.
 //!
-//! An aggregate whose states can be merged exactly ([`Aggregate::EXACT`](crate::aggregate::Aggregate::EXACT)) needs of
-//! the records that one parcel brings for a key and a part of time nothing but their state. So its [`Combiner`] (the
+//! An aggregate whose states are small and merge exactly
+//! ([`Aggregate::COMBINES`](crate::aggregate::Aggregate::COMBINES)) needs of the records that one parcel brings for a key
+//! and a part of time nothing but their state. So its [`Combiner`] (the
 //! word is that of Dean and Ghemawat, OSDI 2004) stands at the sending end and adds them up, and the parcel has a row
 //! where it had many records. Through topics nothing is combined: what is sent there must be the same messages again
 //! whatever the batches are.
@@ -19,8 +20,14 @@ use crate::record::Rec;
 
 /// The sending half of an operator that stands behind a shuffle.
 pub trait Combiner<R>: Send + 'static {
+    /// Whether there ever is one.
+    const EXISTS: bool = true;
+
     /// Takes in a record of a sender whose event time has come to `at_ms`.
     fn push(&mut self, at_ms: i64, record: R, cx: &mut Cx);
+
+    /// Event time of the sender has come to `at_ms`.
+    fn watermark(&mut self, at_ms: i64);
 
     /// Sorts by machine what has come since the last time.
     fn sort(&mut self);
@@ -29,7 +36,7 @@ pub trait Combiner<R>: Send + 'static {
     fn len(&self, owner: usize) -> usize;
 
     /// Hands the rows for this machine over, for memory of the same kind that was emptied, if there is any; and in
-    /// front of which of them event time had come how far.
+    /// front of which of them event time rose how far.
     fn drain(&mut self, owner: usize, rows: &mut Option<Box<dyn Any + Send>>, marks: &mut Vec<(usize, i64)>);
 }
 
@@ -47,7 +54,13 @@ pub trait Combines<R> {
 pub enum Never {}
 
 impl<R> Combiner<R> for Never {
+    const EXISTS: bool = false;
+
     fn push(&mut self, _at_ms: i64, _record: R, _cx: &mut Cx) {
+        match *self {}
+    }
+
+    fn watermark(&mut self, _at_ms: i64) {
         match *self {}
     }
 
@@ -93,17 +106,14 @@ impl Combined<'_> {
         let rows =
             self.rows.downcast_mut::<Vec<R>>().expect("the combiner of the same operator made the rows");
         let len = rows.len();
-        let mut marks = self.marks.iter();
-        let mut next = marks.next();
+        let mut marks = self.marks.iter().peekable();
         for (number, row) in rows.drain(..).enumerate() {
-            if let Some(&(from, at_ms)) = next
-                && from == number
-            {
-                take(Step::Watermark(at_ms));
-                next = marks.next();
+            while let Some((_, at_ms)) = marks.next_if(|(from, _)| *from <= number) {
+                take(Step::Watermark(*at_ms));
             }
             take(Step::Row(row));
         }
+        marks.for_each(|(_, at_ms)| take(Step::Watermark(*at_ms)));
         if !is_worth_keeping::<R>(rows.capacity(), len) {
             *rows = Vec::new();
         }
@@ -127,7 +137,7 @@ pub(crate) struct Combining<B> {
     rest: u32,
 }
 
-/// So long records go as they are where hardly any two had a key in common.
+/// For so many drains records go as they are where fewer than half of them joined one in front.
 const REST: u32 = 15;
 
 impl<B> Combining<B> {
@@ -155,7 +165,7 @@ impl<B> Combining<B> {
         if n_out == 0 {
             return;
         }
-        let is_idle = self.rest == 0 && n_out > self.records / 4 * 3;
+        let is_idle = self.rest == 0 && n_out > self.records / 2;
         self.rest = if is_idle { REST } else { self.rest.saturating_sub(1) };
         self.records = 0;
     }

@@ -37,41 +37,45 @@ impl<K: Key, T: Shuffled, B: Combiner<Rec<K, T>>> Outbox<K, T, B> {
         if let Some(combiner) = &mut combiner {
             combiner.sort();
         }
-        let mut parcels = Vec::with_capacity(self.bins.len());
-        let (mut full, mut n_out) = (0, 0);
-        for (owner, bin) in self.bins.iter_mut().enumerate() {
-            let len = combiner.as_ref().map_or(bin.records.len(), |combiner| combiner.len(owner));
-            // The next round mostly needs as much room: that of what has come here, and new one where less comes
-            // than goes. A drain in between needs no memory.
-            let mut records: Box<Shipped<K, T>> = Box::default();
-            if len > 0 {
-                let spare = cx.take_spare(exchange, 0);
-                match &mut combiner {
-                    Some(combiner) => {
-                        records = spare.unwrap_or_default();
-                        combiner.drain(owner, &mut records.rows, &mut records.marks);
-                    }
-                    None => {
-                        records = spare.unwrap_or_else(|| Box::new(Shipped::with_room(len)));
-                        std::mem::swap(bin, &mut *records);
-                    }
-                }
-                full += 1;
-                n_out += len;
-            }
-            parcels.push(Parcel { len, records, watermark_ms, idle });
-        }
+        let len = |(owner, bin): (usize, &Shipped<K, T>)| {
+            combiner.as_ref().map_or(bin.records.len(), |combiner| combiner.len(owner))
+        };
+        let lens: Vec<usize> = self.bins.iter().enumerate().map(len).collect();
+        // A drain in between needs no memory.
+        let full = lens.iter().filter(|len| **len > 0).count();
         if full > 0 {
             self.full = full;
         }
-        // Where more comes than goes, the rest goes back to those who send more than they get.
-        for parcel in parcels.iter_mut().filter(|parcel| parcel.is_empty()) {
-            if let Some(spare) = cx.take_spare::<Shipped<K, T>>(exchange, self.full) {
-                parcel.records = spare;
+        let mut fill = |owner: usize, bin: &mut Shipped<K, T>, parcel: &mut Shipped<K, T>| match &mut combiner
+        {
+            Some(combiner) => combiner.drain(owner, &mut parcel.rows, &mut parcel.marks),
+            None => {
+                std::mem::swap(&mut bin.records, &mut parcel.records);
+                std::mem::swap(&mut bin.marks, &mut parcel.marks);
             }
+        };
+        let mut parcels = Vec::with_capacity(lens.len());
+        for ((owner, bin), &len) in self.bins.iter_mut().enumerate().zip(&lens) {
+            let mut records: Box<Shipped<K, T>> = Box::default();
+            if len > 0 {
+                // The next round mostly needs as much room: that of what has come here, and new one where less comes
+                // than goes.
+                let room = || Box::new(Shipped::with_room(bin.records.len()));
+                records = cx.take_spare(exchange, 0).unwrap_or_else(room);
+                fill(owner, bin, &mut records);
+            }
+            parcels.push(Parcel { len, records, watermark_ms, idle });
+        }
+        // Where more comes than goes, the rest goes back to those who send more than they get.
+        let empty =
+            self.bins.iter_mut().enumerate().zip(&mut parcels).filter(|(_, parcel)| parcel.is_empty());
+        for ((owner, bin), parcel) in empty {
+            let mut records = cx.take_spare(exchange, self.full).unwrap_or_default();
+            fill(owner, bin, &mut records);
+            parcel.records = records;
         }
         if let Some(combining) = &mut self.combining {
-            combining.drained(n_out);
+            combining.drained(lens.iter().sum());
         }
         parcels
     }
@@ -87,13 +91,15 @@ where
 {
     #[inline(always)]
     fn push(&mut self, record: Rec<K, T>, cx: &mut C) {
-        if let Some(combiner) = self.combining.as_mut().and_then(Combining::at_work) {
+        if B::EXISTS
+            && let Some(combiner) = self.combining.as_mut().and_then(Combining::at_work)
+        {
             return combiner.push(self.watermark_ms, record, cx.base());
         }
         match key::owner(&record.key, self.bins.len(), &mut self.scratch) {
             Ok(owner) => {
                 if let Some(bin) = self.bins.get_mut(owner) {
-                    bin.push(self.watermark_ms, record);
+                    bin.records.push(record);
                 }
             }
             Err(error) => cx.base().reject("key_by", format!("the key cannot be encoded: {error}"), None),
@@ -103,6 +109,10 @@ where
     #[inline(always)]
     fn watermark(&mut self, at_ms: i64, _cx: &mut C) {
         self.watermark_ms = at_ms;
+        match self.combining.as_mut().and_then(Combining::taken) {
+            Some(combiner) => combiner.watermark(at_ms),
+            None => self.bins.iter_mut().for_each(|bin| bin.mark(at_ms)),
+        }
     }
 
     fn system(&mut self, message: &mut System<'_>, cx: &mut C) {

@@ -357,8 +357,8 @@ impl<K: Key, T, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
             | System::Idle
             | System::Active
             | System::Absent
-            | System::Combined(_)
             | System::Reach(_) => {}
+            System::Combined(_) => unreachable!("rows come to the aggregate that combines them"),
         }
     }
 

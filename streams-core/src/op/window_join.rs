@@ -289,8 +289,7 @@ impl<K: Key, A: Shuffled, B: Shuffled, P> WindowJoin<K, A, B, P> {
             System::Inspect(inquiry) => {
                 inquiry.ask_with(self.id, Find::Anywhere, &place::<K>, &record::<A, B>);
             }
-            System::Combined(_)
-            | System::Observe(_)
+            System::Observe(_)
             | System::Tables(_)
             | System::Refresh
             | System::Clock
@@ -299,6 +298,7 @@ impl<K: Key, A: Shuffled, B: Shuffled, P> WindowJoin<K, A, B, P> {
             | System::Absent
             | System::Ahead(_)
             | System::Reach(_) => {}
+            System::Combined(_) => unreachable!("rows come to the aggregate that combines them"),
         }
     }
 

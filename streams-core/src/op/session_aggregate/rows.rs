@@ -148,7 +148,6 @@ impl<K: Key, T, A: Aggregates<T>, F> SessionAggregate<K, T, A, F> {
                 inquiry.ask::<K, Kept<A::State>>(self.id, Find::Under(&[SESSION]), &shown_at);
             }
             System::End
-            | System::Combined(_)
             | System::Observe(_)
             | System::Tables(_)
             | System::Refresh
@@ -158,6 +157,7 @@ impl<K: Key, T, A: Aggregates<T>, F> SessionAggregate<K, T, A, F> {
             | System::Absent
             | System::Ahead(_)
             | System::Reach(_) => {}
+            System::Combined(_) => unreachable!("rows come to the aggregate that combines them"),
         }
     }
 

@@ -103,7 +103,6 @@ impl<K: Key, T, A: Aggregates<T>, F> UpdatingAggregate<K, T, A, F> {
                 inquiry.ask::<K, Kept<A::State>>(self.id, Find::Anywhere, &in_pane);
             }
             System::End
-            | System::Combined(_)
             | System::Observe(_)
             | System::Tables(_)
             | System::Refresh
@@ -112,6 +111,7 @@ impl<K: Key, T, A: Aggregates<T>, F> UpdatingAggregate<K, T, A, F> {
             | System::Active
             | System::Absent
             | System::Reach(_) => {}
+            System::Combined(_) => unreachable!("rows come to the aggregate that combines them"),
         }
     }
 

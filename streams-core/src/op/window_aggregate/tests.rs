@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::aggregate::{Count, Typer, count, first, last, sum};
+use crate::aggregate::{Count, Typer, count, last, max, sum};
 use crate::batch::Batch;
 use crate::chain::{Closed, Fronted, Id, Then};
 use crate::context::Cx;
@@ -34,7 +34,7 @@ fn an_hour_by_the_second_keeps_a_row_a_second() {
     assert!((3_600..3_605).contains(&rows), "{rows} rows");
 }
 
-/// What a machine gave out, and how many records were late.
+/// What a machine gave out, watermarks and all, and how many records were late.
 type Told = (Vec<String>, u64);
 
 /// Writes results down.
@@ -46,7 +46,9 @@ impl Push<Rec<u64, String>, Cx> for Heard {
         self.0.lock().unwrap().push(format!("{} at {}: {}", record.key, record.ts, record.val));
     }
 
-    fn watermark(&mut self, _at_ms: i64, _cx: &mut Cx) {}
+    fn watermark(&mut self, at_ms: i64, _cx: &mut Cx) {
+        self.0.lock().unwrap().push(format!("watermark {at_ms}"));
+    }
 
     fn system(&mut self, _message: &mut System<'_>, _cx: &mut Cx) {}
 }
@@ -61,12 +63,8 @@ fn shuffled(cut: Cut, rounds: &[Vec<Sent>], combine: bool, relayed: bool) -> (Ve
     let typer = Typer(PhantomData);
     let (mut entries, mut outboxes, mut heard) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..n {
-        let aggregates = (
-            count(),
-            first(typer.by_ref(|n: &u64| *n)),
-            last(typer.by_ref(|n| *n)),
-            sum(typer.by_ref(|n| *n)),
-        );
+        let aggregates =
+            (count(), max(typer.by_ref(|n: &u64| *n)), last(typer.by_ref(|n| *n)), sum(typer.by_ref(|n| *n)));
         let finish = |_: &u64, window: Window, values: (u64, u64, u64, u64)| format!("{window:?} {values:?}");
         let aggregate = WindowAggregate::new("totals", cut, aggregates, finish);
         let own = Heard::default();
@@ -84,11 +82,15 @@ fn shuffled(cut: Cut, rounds: &[Vec<Sent>], combine: bool, relayed: bool) -> (Ve
     }
     let mut contexts: Vec<Cx> = (0..n).map(|_| Cx::new()).collect();
     let mut crossed = 0;
+    let mut reached = vec![UNTIMED; n];
     for round in rounds {
         let mut parcels = Vec::new();
-        for ((outbox, sent), cx) in outboxes.iter_mut().zip(round).zip(&mut contexts) {
+        for (((outbox, reached), sent), cx) in
+            outboxes.iter_mut().zip(&mut reached).zip(round).zip(&mut contexts)
+        {
             for (at_ms, record) in sent {
-                if *at_ms > UNTIMED {
+                if *at_ms > *reached {
+                    *reached = *at_ms;
                     Push::<_, Cx>::watermark(outbox, *at_ms, cx);
                 }
                 outbox.push(record.clone(), cx);
