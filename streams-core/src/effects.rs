@@ -82,13 +82,13 @@ pub struct Parcel {
 }
 
 impl Parcel {
-    /// How many records are inside.
+    /// How many records are inside, or rows where an aggregate has brought records together.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is no record inside; the watermark counts all the same.
+    /// Whether there is nothing of that inside; the watermark counts all the same.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0

@@ -5,7 +5,8 @@
 //!
 //! Grammar of the calls to one node: `NewSplit (push | watermark | Clock | Idle | Active | Refresh | CheckPoint | Drain | Page | Combined)* End? Drain*
 //! RemoveSplit?`, with `Loaded` behind the last `Page`; behind `Idle` nothing but messages comes before `Active`.
-//! Watermarks never fall. A node passes every watermark and every system message on, after it has acted on it.
+//! Watermarks never fall. A node passes every watermark and every system message but `Combined` on, after it
+//! has acted on it.
 
 use crate::ahead::Ahead;
 use crate::context::Context;

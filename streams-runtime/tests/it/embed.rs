@@ -60,6 +60,41 @@ fn any_number_of_workers_gives_the_same() {
     }
 }
 
+/// How many windows a user has had since a pause of a second and more.
+#[stream_job]
+fn streaks(events: Stream<Click>) -> Stream<Clicks> {
+    events
+        .event_time(|c| c.at, out_of_order(millis(0)))
+        .key_by(|c| c.user)
+        .window(tumbling(millis(20)))
+        .aggregate(Clicks { user: key(), from: window_start(), n: count() })
+        .running(ttl(secs(1)))
+        .aggregate(Clicks { user: key(), from: last(|c| c.from), n: count() })
+}
+
+#[test]
+fn what_is_forgotten_behind_a_window_is_the_same_with_any_number_of_workers_and_any_batch() {
+    // Event time stands still for long, and jumps by more or less than the second, with some users at a time.
+    let events = |batch: u64| {
+        move |Share { worker, workers }: Share| {
+            (0..6_000_u64).filter(move |n| (n / batch) as usize % workers == worker).map(|n| {
+                let at = (n / 7 * 13 + n / 50 * 400 + n / 333 * 777) as i64;
+                Click { user: n / 5 % 11, at }
+            })
+        }
+    };
+    let run = |workers, batch: u64| {
+        let job = Embedded::new(streaks).workers(workers).batch(batch as usize);
+        sorted(job.run(events(batch)).unwrap())
+    };
+    let expected = run(1, 64);
+    assert!(expected.iter().any(|row| row.n > 3));
+    assert!(expected.iter().any(|row| row.n == 1 && row.from > 5_000), "some are forgotten on the way");
+    for (workers, batch) in [(1, 7), (2, 7), (2, 64), (2, 1_000), (3, 50), (5, 33)] {
+        assert_eq!(run(workers, batch), expected, "{workers} workers, batches of {batch}");
+    }
+}
+
 #[test]
 fn a_worker_gives_the_same_in_every_run() {
     let run = || Embedded::new(clicks).workers(3).batch(64).run::<_, _, Vec<Clicks>>(share).unwrap().gathered;
