@@ -3,10 +3,10 @@
 //! A job is a tree of nodes, each owning the ones behind it, so that a record runs through the whole chain in
 //! one inlined call. Three things flow, in order: records, watermarks and system messages.
 //!
-//! Grammar of the calls to one node: `NewSplit (push | watermark | Clock | Idle | Active | Refresh | CheckPoint | Drain | Page | Combined)* End? Drain*
-//! RemoveSplit?`, with `Loaded` behind the last `Page`; behind `Idle` nothing but messages comes before `Active`.
-//! Watermarks never fall. A node passes every watermark and every system message but `Combined` on, after it
-//! has acted on it.
+//! Grammar of the calls to one node: `NewSplit (push | watermark | Clock | Idle | Active | Refresh | CheckPoint | Drain |
+//! Page | Combined)* End? Drain* RemoveSplit?`, with `Loaded` behind the last `Page`; behind `Idle` nothing but messages
+//! comes before `Active`. Watermarks never fall. A node passes every watermark and every system message but `Combined`
+//! on, after it has acted on it.
 
 use crate::ahead::Ahead;
 use crate::context::Context;
