@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use hashbrown::HashMap;
 use serde::de::DeserializeOwned;
 
 use super::window_aggregate::spans::{Cut, Spans};
@@ -22,10 +23,11 @@ use crate::record::Rec;
 use crate::state::{OperatorId, Page, Saver};
 use crate::time::{Fired, UNTIMED, Window};
 
+mod blocks;
 mod pane;
 mod show;
 
-use pane::{NOWHERE, Newest, Pane, back_from};
+use pane::{Linked, NOWHERE, Newest, Pane, link, of_key};
 use show::{place, record};
 
 /// Joins the records of each key in each window.
@@ -115,7 +117,6 @@ impl<K: Key, A: Shuffled, B: Shuffled, P> WindowJoin<K, A, B, P> {
         }
         self.cool();
         self.hot = self.panes.remove(&start).unwrap_or_else(Pane::new);
-        self.hot.touched = true;
         (self.hot_start_ms, self.hot_len_ms) = (start, self.spans.pane_len(start));
         let fires = self.spans.next_end(start, i128::from(self.watermark_ms));
         self.next_fire_ms = self.next_fire_ms.min(clamp(fires));
@@ -173,41 +174,40 @@ impl<K: Key, A: Shuffled, B: Shuffled, P> WindowJoin<K, A, B, P> {
     {
         let ts = clamp(end - 1);
         let span = Window { start: clamp(end - self.spans.size()), end: clamp(end), fired: Fired::Final };
-        let panes = self.panes.iter().take_while(|(start, _)| i128::from(**start) < end);
-        let panes: Vec<&Pane<K, A, B>> = panes.map(|(_, pane)| pane).collect();
-        // A key that has no row to give in the only pane need not be put in order.
-        let only = panes.len() == 1;
-        let gives = |newest: &Newest| {
-            (P::KEEPS_LEFT || newest.right != NOWHERE) && (P::KEEPS_RIGHT || newest.left != NOWHERE)
-        };
-        let mut parts: Vec<(&K, &Newest, &Pane<K, A, B>)> = Vec::new();
-        for pane in panes {
-            let keys = pane.keys.iter().filter(|(_, newest)| !only || gives(newest));
-            parts.extend(keys.map(|(key, newest)| (key, newest, pane)));
+        let panes =
+            self.panes.iter().take_while(|(start, _)| i128::from(**start) < end).map(|(_, pane)| pane);
+        let mut keys: HashMap<&K, Newest> = HashMap::new();
+        let (mut lefts, mut rights): (Linked<'_, K, A>, Linked<'_, K, B>) = (Vec::new(), Vec::new());
+        for kept in panes.clone().flat_map(|pane| pane.left.iter()) {
+            link(&mut lefts, &mut keys.entry(&kept.key).or_insert(Newest::NONE).left, kept);
         }
-        parts.sort_unstable_by_key(|(key, ..)| *key);
-        let (mut lefts, mut rights) = (Vec::new(), Vec::new());
-        for parts in parts.chunk_by(|(a, ..), (b, ..)| a == b) {
-            lefts.clear();
-            rights.clear();
-            for (_, newest, pane) in parts {
-                lefts.extend(back_from(&pane.left, newest.left).map(|kept| (kept.number, &kept.val)));
-                rights.extend(back_from(&pane.right, newest.right).map(|kept| (kept.number, &kept.val)));
+        for kept in panes.flat_map(|pane| pane.right.iter()) {
+            let newest = match P::KEEPS_RIGHT {
+                true => Some(keys.entry(&kept.key).or_insert(Newest::NONE)),
+                // One that gives nothing alone needs no place.
+                false => keys.get_mut(&kept.key),
+            };
+            if let Some(newest) = newest {
+                link(&mut rights, &mut newest.right, kept);
             }
-            // Numbers put the records of a key in order, from whatever panes they come.
-            lefts.sort_unstable_by_key(|(number, _)| *number);
-            rights.sort_unstable_by_key(|(number, _)| *number);
-            let Some((key, ..)) = parts.first() else { continue };
-            let at = At { key: *key, span };
-            let mut give = |val| next.push(Rec { ts, key: K::clone(key), val }, cx);
-            if rights.is_empty() {
-                lefts.iter().filter_map(|(_, left)| self.pairing.left(at, left)).for_each(&mut give);
+        }
+        let gives = |newest: &Newest| P::KEEPS_LEFT || newest.right != NOWHERE;
+        let mut keys: Vec<(&K, Newest)> = keys.into_iter().filter(|(_, newest)| gives(newest)).collect();
+        keys.sort_unstable_by_key(|(key, _)| *key);
+        let (mut left, mut right) = (Vec::new(), Vec::new());
+        for (key, newest) in keys {
+            of_key(&lefts, newest.left, &mut left);
+            of_key(&rights, newest.right, &mut right);
+            let at = At { key, span };
+            let mut give = |val| next.push(Rec { ts, key: key.clone(), val }, cx);
+            if right.is_empty() {
+                left.iter().filter_map(|left| self.pairing.left(at, &left.val)).for_each(&mut give);
             }
-            if lefts.is_empty() {
-                rights.iter().filter_map(|(_, right)| self.pairing.right(at, right)).for_each(&mut give);
+            if left.is_empty() {
+                right.iter().filter_map(|right| self.pairing.right(at, &right.val)).for_each(&mut give);
             }
-            for (_, left) in &lefts {
-                rights.iter().map(|(_, right)| self.pairing.both(at, left, right)).for_each(&mut give);
+            for left in &left {
+                right.iter().map(|right| self.pairing.both(at, &left.val, &right.val)).for_each(&mut give);
             }
         }
     }
@@ -308,14 +308,15 @@ impl<K: Key, A: Shuffled, B: Shuffled, P> WindowJoin<K, A, B, P> {
         for start in self.dropped.drain(..) {
             saver.delete_all(id, &pane_tag(start));
         }
-        for (&start, pane) in self.panes.iter_mut().filter(|(_, pane)| pane.touched) {
-            pane.touched = false;
+        for (&start, pane) in &mut self.panes {
+            let Some((left, right)) = pane.new_from() else { continue };
             pane.saved = true;
-            for (key, newest) in &pane.keys {
-                let new = back_from(&pane.left, newest.left).take_while(|kept| kept.number >= saved);
-                new.for_each(|kept| saver.put(id, &tag(start, kept.number, LEFT), key, &kept.val));
-                let new = back_from(&pane.right, newest.right).take_while(|kept| kept.number >= saved);
-                new.for_each(|kept| saver.put(id, &tag(start, kept.number, RIGHT), key, &kept.val));
+            // Some of them came from the store.
+            for kept in pane.left.from(left).filter(|kept| kept.number >= saved) {
+                saver.put(id, &tag(start, kept.number, LEFT), &kept.key, &kept.val);
+            }
+            for kept in pane.right.from(right).filter(|kept| kept.number >= saved) {
+                saver.put(id, &tag(start, kept.number, RIGHT), &kept.key, &kept.val);
             }
         }
         self.saved = self.arrived;

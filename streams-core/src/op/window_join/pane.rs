@@ -1,20 +1,47 @@
-//! The records of a pane in the order in which they came, those of one key and side linked from the newest back.
+//! The records of a pane in the order in which they came. Which of them belong together is asked when a window fires,
+//! so that one that comes costs no search.
 
-use hashbrown::HashMap;
-
+use super::blocks::Blocks;
 use crate::join::Side;
-use crate::key::Key;
 
-/// A key costs a place in the table and nothing on its own, however few records it has.
 #[derive(Debug)]
 pub(super) struct Pane<K, A, B> {
-    pub(super) keys: HashMap<K, Newest>,
-    pub(super) left: Vec<Kept<A>>,
-    pub(super) right: Vec<Kept<B>>,
-    /// Whether records have come since the last checkpoint.
-    pub(super) touched: bool,
+    pub(super) left: Blocks<Kept<K, A>>,
+    pub(super) right: Blocks<Kept<K, B>>,
+    /// How many records of each side there were at the last checkpoint.
+    saw: (usize, usize),
     /// Whether the store has rows of it.
     pub(super) saved: bool,
+}
+
+/// A record with its key and number.
+#[derive(Debug)]
+pub(super) struct Kept<K, V> {
+    pub(super) key: K,
+    pub(super) number: u64,
+    pub(super) val: V,
+}
+
+impl<K, A, B> Pane<K, A, B> {
+    pub(super) fn new() -> Self {
+        Self { left: Blocks::new(), right: Blocks::new(), saw: (0, 0), saved: false }
+    }
+
+    /// Takes in a record. Stored ones may come behind those that have come to the machine meanwhile.
+    #[inline]
+    pub(super) fn put(&mut self, key: K, number: u64, val: Side<A, B>) {
+        match val {
+            Side::Left(val) => self.left.push(Kept { key, number, val }),
+            Side::Right(val) => self.right.push(Kept { key, number, val }),
+        }
+    }
+
+    /// Where the records of each side begin that were put in since this was asked last; none where none were.
+    pub(super) fn new_from(&mut self) -> Option<(usize, usize)> {
+        let now = (self.left.len(), self.right.len());
+        let saw = std::mem::replace(&mut self.saw, now);
+        (saw != now).then_some(saw)
+    }
 }
 
 /// Where the newest record of each side of a key stands.
@@ -24,52 +51,28 @@ pub(super) struct Newest {
     pub(super) right: usize,
 }
 
-/// A record, its number, and where the one before it stands.
-#[derive(Debug)]
-pub(super) struct Kept<V> {
-    pub(super) number: u64,
-    before: usize,
-    pub(super) val: V,
+impl Newest {
+    pub(super) const NONE: Self = Self { left: NOWHERE, right: NOWHERE };
 }
 
 /// No record stands there.
 pub(super) const NOWHERE: usize = usize::MAX;
 
-impl<K: Key, A, B> Pane<K, A, B> {
-    pub(super) fn new() -> Self {
-        Self { keys: HashMap::new(), left: Vec::new(), right: Vec::new(), touched: false, saved: false }
-    }
+/// The records of one side of a window, each with the place of the one of its key before it.
+pub(super) type Linked<'a, K, V> = Vec<(&'a Kept<K, V>, usize)>;
 
-    /// Takes in a record.
-    #[inline]
-    pub(super) fn put(&mut self, key: K, number: u64, val: Side<A, B>) {
-        let newest = self.keys.entry(key).or_insert(Newest { left: NOWHERE, right: NOWHERE });
-        match val {
-            Side::Left(left) => link(&mut self.left, &mut newest.left, number, left),
-            Side::Right(right) => link(&mut self.right, &mut newest.right, number, right),
-        }
-    }
-}
-
-/// Puts a record behind those of its key with smaller numbers. Stored records come in the order of their numbers, but
-/// behind what has come to the machine meanwhile.
 #[inline]
-fn link<V>(records: &mut Vec<Kept<V>>, newest: &mut usize, number: u64, val: V) {
-    let (place, mut before, mut behind) = (records.len(), *newest, None);
-    while let Some(newer) = records.get(before).filter(|kept| kept.number > number) {
-        behind = Some(before);
-        before = newer.before;
-    }
-    records.push(Kept { number, before, val });
-    match behind.and_then(|behind| records.get_mut(behind)) {
-        Some(behind) => behind.before = place,
-        None => *newest = place,
-    }
+pub(super) fn link<'a, K, V>(records: &mut Linked<'a, K, V>, newest: &mut usize, kept: &'a Kept<K, V>) {
+    let before = std::mem::replace(newest, records.len());
+    records.push((kept, before));
 }
 
-/// The records of a key, from the newest back.
-pub(super) fn back_from<V>(records: &[Kept<V>], newest: usize) -> impl Iterator<Item = &Kept<V>> {
-    std::iter::successors(records.get(newest), |kept| records.get(kept.before))
+/// Makes `into` the records of a key in the order of their numbers.
+pub(super) fn of_key<'a, K, V>(records: &Linked<'a, K, V>, newest: usize, into: &mut Vec<&'a Kept<K, V>>) {
+    into.clear();
+    let back = std::iter::successors(records.get(newest), |(_, before)| records.get(*before));
+    into.extend(back.map(|(kept, _)| *kept));
+    into.sort_unstable_by_key(|kept| kept.number);
 }
 
 #[cfg(test)]
@@ -78,21 +81,39 @@ mod tests {
 
     #[track_caller]
     fn check(numbers: &[u64], expected: &[u64]) {
-        let mut pane: Pane<u8, u64, ()> = Pane::new();
+        let mut pane: Pane<u8, (), ()> = Pane::new();
         for &number in numbers {
-            pane.put(1, number, Side::Left(number));
-            pane.put(2, number, Side::Right(()));
+            pane.put(1, number, Side::Left(()));
+            pane.put(2, number, Side::Left(()));
         }
-        let newest = pane.keys.get(&1).unwrap();
-        let found: Vec<u64> = back_from(&pane.left, newest.left).map(|kept| kept.val).collect();
-        assert_eq!(found, expected, "from {numbers:?}");
-        assert_eq!(back_from(&pane.right, newest.right).count(), 0, "the other side has none of this key");
+        let (mut records, mut found, mut newest) = (Vec::new(), Vec::new(), [NOWHERE; 3]);
+        for kept in pane.left.iter() {
+            link(&mut records, &mut newest[usize::from(kept.key)], kept);
+        }
+        for key in [1, 2] {
+            of_key(&records, newest[key], &mut found);
+            let numbers: Vec<u64> = found.iter().map(|kept| kept.number).collect();
+            assert_eq!(numbers, expected, "of {key}");
+        }
+        of_key(&records, newest[0], &mut found);
+        assert!(found.is_empty(), "no record has this key");
     }
 
     #[test]
     fn records_of_a_key_are_in_the_order_of_their_numbers() {
         check(&[1], &[1]);
-        check(&[1, 2, 5], &[5, 2, 1]);
-        check(&[7, 8, 1, 2, 9, 3], &[9, 8, 7, 3, 2, 1]);
+        check(&[1, 2, 5], &[1, 2, 5]);
+        check(&[7, 8, 1, 2, 9, 3], &[1, 2, 3, 7, 8, 9]);
+    }
+
+    #[test]
+    fn what_came_since_the_last_checkpoint_is_told_once() {
+        let mut pane: Pane<u8, (), ()> = Pane::new();
+        assert_eq!(pane.new_from(), None);
+        pane.put(1, 0, Side::Left(()));
+        assert_eq!(pane.new_from(), Some((0, 0)));
+        assert_eq!(pane.new_from(), None);
+        pane.put(1, 1, Side::Right(()));
+        assert_eq!(pane.new_from(), Some((1, 0)));
     }
 }
