@@ -58,6 +58,30 @@ pub(crate) fn is_worth_keeping<R>(room: usize, len: usize) -> bool {
     (len == 0 || room / 4 <= len) && room * size_of::<R>() <= MOST_SPARE
 }
 
+/// What comes next.
+pub(crate) enum Step<R> {
+    /// Event time rises so far.
+    Rise(i64),
+    Item(R),
+}
+
+/// Gives items and marks in their order: each mark stands in front of the item of its number, or behind the last.
+#[inline(always)]
+pub(crate) fn in_order<R>(
+    items: impl Iterator<Item = R>,
+    marks: impl Iterator<Item = (usize, i64)>,
+    mut take: impl FnMut(Step<R>),
+) {
+    let mut marks = marks.peekable();
+    for (number, item) in items.enumerate() {
+        while let Some((_, at_ms)) = marks.next_if(|(from, _)| *from <= number) {
+            take(Step::Rise(at_ms));
+        }
+        take(Step::Item(item));
+    }
+    marks.for_each(|(_, at_ms)| take(Step::Rise(at_ms)));
+}
+
 impl<K, T> Default for Shipped<K, T> {
     fn default() -> Self {
         Self { records: Vec::new(), marks: Vec::new(), rows: None }
@@ -124,9 +148,14 @@ impl<K, T, N> ExchangeEntry<K, T, N> {
             }
             reached_ms = self.senders.iter().copied().min().unwrap_or(at_ms);
         }
-        let rises = reached_ms > self.watermark_ms;
+        self.reaches(reached_ms)
+    }
+
+    #[inline(always)]
+    fn reaches(&mut self, at_ms: i64) -> bool {
+        let rises = at_ms > self.watermark_ms;
         if rises {
-            self.watermark_ms = reached_ms;
+            self.watermark_ms = at_ms;
         }
         rises
     }
@@ -136,8 +165,7 @@ impl<K, T, N> ExchangeEntry<K, T, N> {
     where
         N: Push<Rec<K, T>, C>,
     {
-        if at_ms > self.watermark_ms {
-            self.watermark_ms = at_ms;
+        if self.reaches(at_ms) {
             self.node.watermark(at_ms, cx);
         }
     }
@@ -167,14 +195,10 @@ impl<K, T, N> ExchangeEntry<K, T, N> {
             self.node.system(&mut System::Combined(Combined { rows: &mut **rows, marks }), cx);
             marks.clear();
         }
-        let mut marks = marks.drain(..).peekable();
-        for (number, record) in records.drain(..).enumerate() {
-            while let Some((_, at_ms)) = marks.next_if(|(from, _)| *from <= number) {
-                self.hear(sender, at_ms, cx);
-            }
-            self.node.push(record, cx);
-        }
-        marks.for_each(|(_, at_ms)| self.hear(sender, at_ms, cx));
+        in_order(records.drain(..), marks.drain(..), |step| match step {
+            Step::Rise(at_ms) => self.hear(sender, at_ms, cx),
+            Step::Item(record) => self.node.push(record, cx),
+        });
         if shipped.is_spare(len) {
             cx.base().put_spare(self.exchange, self.senders.len(), shipped);
         }

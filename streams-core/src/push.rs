@@ -51,7 +51,8 @@ pub enum System<'a> {
     Drain(Effects),
     /// Report watermarks, for people to look at and to carry over a stop.
     Observe(Gauges),
-    /// What the [`Combiner`](crate::exchange::combined::Combiner) of this node has brought together; it is no other's, and not passed on.
+    /// What the [`Combiner`](crate::exchange::combined::Combiner) of this node has brought together; it is no other's,
+    /// and not passed on.
     Combined(Combined<'a>),
     /// Say which rows the records of these keys will need that are not in memory.
     Ahead(Ahead<'a>),

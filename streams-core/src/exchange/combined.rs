@@ -11,7 +11,7 @@ use std::any::Any;
 
 use crate::aggregate::Aggregates;
 use crate::context::Cx;
-use crate::exchange::is_worth_keeping;
+use crate::exchange::{Step, in_order, is_worth_keeping};
 use crate::key::Key;
 use crate::op::global_aggregate::GlobalAggregate;
 use crate::op::session_aggregate::SessionAggregate;
@@ -102,29 +102,15 @@ pub struct Combined<'a> {
 
 impl Combined<'_> {
     /// Empties the rows of this type, one by one.
-    pub(crate) fn drain<R: 'static>(self, mut take: impl FnMut(Step<R>)) {
+    pub(crate) fn drain<R: 'static>(self, take: impl FnMut(Step<R>)) {
         let rows =
             self.rows.downcast_mut::<Vec<R>>().expect("the combiner of the same operator made the rows");
         let len = rows.len();
-        let mut marks = self.marks.iter().peekable();
-        for (number, row) in rows.drain(..).enumerate() {
-            while let Some((_, at_ms)) = marks.next_if(|(from, _)| *from <= number) {
-                take(Step::Watermark(*at_ms));
-            }
-            take(Step::Row(row));
-        }
-        marks.for_each(|(_, at_ms)| take(Step::Watermark(*at_ms)));
+        in_order(rows.drain(..), self.marks.iter().copied(), take);
         if !is_worth_keeping::<R>(rows.capacity(), len) {
             *rows = Vec::new();
         }
     }
-}
-
-/// One after the other.
-pub(crate) enum Step<R> {
-    /// Event time rises so far.
-    Watermark(i64),
-    Row(R),
 }
 
 /// A combiner, and whether it is worth its while.

@@ -18,8 +18,8 @@ use super::spans::Spans;
 use super::tags::clamp;
 use crate::aggregate::Aggregates;
 use crate::context::{Context, Cx};
-use crate::exchange::combined::{Combined, Combiner, Combines, Step};
-use crate::exchange::is_worth_keeping;
+use crate::exchange::combined::{Combined, Combiner, Combines};
+use crate::exchange::{Step, in_order, is_worth_keeping};
 use crate::key::{self, Key, Shuffled};
 use crate::op::late::Nowhere;
 use crate::push::Push;
@@ -182,19 +182,15 @@ where
 
     fn sort(&mut self) {
         let len = self.rows.len();
-        let mut marks = self.marks.drain(..).peekable();
-        let mut mark = |bins: &mut [Bin<K, T, A::State>], number| {
-            while let Some((_, at_ms)) = marks.next_if(|(from, _)| *from <= number) {
-                bins.iter_mut().for_each(|bin| bin.marks.push((bin.rows.len(), at_ms)));
+        let bins = &mut self.bins;
+        in_order(self.rows.drain(..).zip(self.owners.drain(..)), self.marks.drain(..), |step| match step {
+            Step::Rise(at_ms) => bins.iter_mut().for_each(|bin| bin.marks.push((bin.rows.len(), at_ms))),
+            Step::Item((row, owner)) => {
+                if let Some(bin) = bins.get_mut(owner as usize) {
+                    bin.rows.push(row);
+                }
             }
-        };
-        for (number, (row, owner)) in self.rows.drain(..).zip(self.owners.drain(..)).enumerate() {
-            mark(&mut self.bins, number);
-            if let Some(bin) = self.bins.get_mut(owner as usize) {
-                bin.rows.push(row);
-            }
-        }
-        mark(&mut self.bins, len);
+        });
         if !is_worth_keeping::<Row<K, T, A::State>>(self.rows.capacity(), len) {
             (self.rows, self.owners) = (Vec::new(), Vec::new());
         }
@@ -259,8 +255,8 @@ impl<K: Key, T: 'static, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
         N: Push<Rec<K, R>, C>,
     {
         combined.drain(|step| match step {
-            Step::Watermark(at_ms) => self.advance(at_ms, next, cx),
-            Step::Row(row) => self.take_row(row, cx),
+            Step::Rise(at_ms) => self.advance(at_ms, next, cx),
+            Step::Item(row) => self.take_row(row, cx),
         });
     }
 }
