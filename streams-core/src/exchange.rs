@@ -58,28 +58,31 @@ pub(crate) fn is_worth_keeping<R>(room: usize, len: usize) -> bool {
     (len == 0 || room / 4 <= len) && room * size_of::<R>() <= MOST_SPARE
 }
 
-/// What comes next.
-pub(crate) enum Step<R> {
-    /// Event time rises so far.
-    Rise(i64),
-    Item(R),
-}
-
-/// Gives items and marks in their order: each mark stands in front of the item of its number, or behind the last.
+/// Gives items and marks to `to` in their order: each mark stands in front of the item of its number, or behind the last.
+// Two closures that share what they work on, each called at one place: so both are compiled into the loop.
 #[inline(always)]
-pub(crate) fn in_order<R>(
-    items: impl Iterator<Item = R>,
+pub(crate) fn in_order<S, R>(
+    to: &mut S,
+    mut items: impl Iterator<Item = R>,
     marks: impl Iterator<Item = (usize, i64)>,
-    mut take: impl FnMut(Step<R>),
+    rise: impl Fn(&mut S, i64),
+    take: impl Fn(&mut S, R),
 ) {
     let mut marks = marks.peekable();
-    for (number, item) in items.enumerate() {
+    for number in 0.. {
         while let Some((_, at_ms)) = marks.next_if(|(from, _)| *from <= number) {
-            take(Step::Rise(at_ms));
+            rise(to, at_ms);
         }
-        take(Step::Item(item));
+        let Some(item) = items.next() else { return };
+        take(to, item);
     }
-    marks.for_each(|(_, at_ms)| take(Step::Rise(at_ms)));
+}
+
+/// Hands over what has come for memory that was emptied; where nothing has come, the memory stays for what will.
+pub(crate) fn trade<T>(come: &mut Vec<T>, emptied: &mut Vec<T>) {
+    if !come.is_empty() {
+        std::mem::swap(come, emptied);
+    }
 }
 
 impl<K, T> Default for Shipped<K, T> {
@@ -195,10 +198,13 @@ impl<K, T, N> ExchangeEntry<K, T, N> {
             self.node.system(&mut System::Combined(Combined { rows: &mut **rows, marks }), cx);
             marks.clear();
         }
-        in_order(records.drain(..), marks.drain(..), |step| match step {
-            Step::Rise(at_ms) => self.hear(sender, at_ms, cx),
-            Step::Item(record) => self.node.push(record, cx),
-        });
+        in_order(
+            &mut (&mut *self, &mut *cx),
+            records.drain(..),
+            marks.drain(..),
+            |(entry, cx), at_ms| entry.hear(sender, at_ms, cx),
+            |(entry, cx), record| entry.node.push(record, cx),
+        );
         if shipped.is_spare(len) {
             cx.base().put_spare(self.exchange, self.senders.len(), shipped);
         }

@@ -11,7 +11,7 @@ use std::any::Any;
 
 use crate::aggregate::Aggregates;
 use crate::context::Cx;
-use crate::exchange::{Step, in_order, is_worth_keeping};
+use crate::exchange::{in_order, is_worth_keeping};
 use crate::key::Key;
 use crate::op::global_aggregate::GlobalAggregate;
 use crate::op::session_aggregate::SessionAggregate;
@@ -101,12 +101,17 @@ pub struct Combined<'a> {
 }
 
 impl Combined<'_> {
-    /// Empties the rows of this type, one by one.
-    pub(crate) fn drain<R: 'static>(self, take: impl FnMut(Step<R>)) {
+    /// Empties the rows of this type, one by one, and tells where event time rises.
+    pub(crate) fn drain<S, R: 'static>(
+        self,
+        to: &mut S,
+        rise: impl Fn(&mut S, i64),
+        take: impl Fn(&mut S, R),
+    ) {
         let rows =
             self.rows.downcast_mut::<Vec<R>>().expect("the combiner of the same operator made the rows");
         let len = rows.len();
-        in_order(rows.drain(..), self.marks.iter().copied(), take);
+        in_order(to, rows.drain(..), self.marks.iter().copied(), rise, take);
         if !is_worth_keeping::<R>(rows.capacity(), len) {
             *rows = Vec::new();
         }

@@ -2,8 +2,8 @@
 
 use crate::context::{Context, Cx};
 use crate::effects::Parcel;
-use crate::exchange::Shipped;
 use crate::exchange::combined::{Combiner, Combining};
+use crate::exchange::{Shipped, trade};
 use crate::key::{self, Key, Shuffled};
 use crate::push::{Push, System};
 use crate::record::Rec;
@@ -50,8 +50,8 @@ impl<K: Key, T: Shuffled, B: Combiner<Rec<K, T>>> Outbox<K, T, B> {
         {
             Some(combiner) => combiner.drain(owner, &mut parcel.rows, &mut parcel.marks),
             None => {
-                std::mem::swap(&mut bin.records, &mut parcel.records);
-                std::mem::swap(&mut bin.marks, &mut parcel.marks);
+                trade(&mut bin.records, &mut parcel.records);
+                trade(&mut bin.marks, &mut parcel.marks);
             }
         };
         let mut parcels = Vec::with_capacity(lens.len());

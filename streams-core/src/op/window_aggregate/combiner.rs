@@ -19,7 +19,7 @@ use super::tags::clamp;
 use crate::aggregate::Aggregates;
 use crate::context::{Context, Cx};
 use crate::exchange::combined::{Combined, Combiner, Combines};
-use crate::exchange::{Step, in_order, is_worth_keeping};
+use crate::exchange::{in_order, is_worth_keeping, trade};
 use crate::key::{self, Key, Shuffled};
 use crate::op::late::Nowhere;
 use crate::push::Push;
@@ -182,15 +182,17 @@ where
 
     fn sort(&mut self) {
         let len = self.rows.len();
-        let bins = &mut self.bins;
-        in_order(self.rows.drain(..).zip(self.owners.drain(..)), self.marks.drain(..), |step| match step {
-            Step::Rise(at_ms) => bins.iter_mut().for_each(|bin| bin.marks.push((bin.rows.len(), at_ms))),
-            Step::Item((row, owner)) => {
+        in_order(
+            &mut self.bins,
+            self.rows.drain(..).zip(self.owners.drain(..)),
+            self.marks.drain(..),
+            |bins, at_ms| bins.iter_mut().for_each(|bin| bin.marks.push((bin.rows.len(), at_ms))),
+            |bins, (row, owner)| {
                 if let Some(bin) = bins.get_mut(owner as usize) {
                     bin.rows.push(row);
                 }
-            }
-        });
+            },
+        );
         if !is_worth_keeping::<Row<K, T, A::State>>(self.rows.capacity(), len) {
             (self.rows, self.owners) = (Vec::new(), Vec::new());
         }
@@ -204,11 +206,13 @@ where
 
     fn drain(&mut self, owner: usize, rows: &mut Option<Box<dyn Any + Send>>, marks: &mut Vec<(usize, i64)>) {
         let Some(bin) = self.bins.get_mut(owner) else { return };
-        let emptied = rows.take().and_then(|rows| rows.downcast::<Vec<Row<K, T, A::State>>>().ok());
-        let mut emptied = emptied.unwrap_or_default();
-        std::mem::swap(&mut bin.rows, &mut *emptied);
-        std::mem::swap(&mut bin.marks, marks);
-        *rows = Some(emptied);
+        if !bin.rows.is_empty() {
+            let emptied = rows.take().and_then(|rows| rows.downcast::<Vec<Row<K, T, A::State>>>().ok());
+            let mut emptied = emptied.unwrap_or_default();
+            trade(&mut bin.rows, &mut *emptied);
+            *rows = Some(emptied);
+        }
+        trade(&mut bin.marks, marks);
     }
 }
 
@@ -254,9 +258,10 @@ impl<K: Key, T: 'static, A: Aggregates<T>, F> WindowAggregate<K, T, A, F> {
         C: Context,
         N: Push<Rec<K, R>, C>,
     {
-        combined.drain(|step| match step {
-            Step::Rise(at_ms) => self.advance(at_ms, next, cx),
-            Step::Item(row) => self.take_row(row, cx),
-        });
+        combined.drain(
+            &mut (self, next, cx),
+            |(it, next, cx), at_ms| it.advance(at_ms, *next, *cx),
+            |(it, _, cx), row| it.take_row(row, *cx),
+        );
     }
 }
