@@ -1,33 +1,30 @@
 //! `join(other, within(..), ..)`: the pairs of records of one key whose event times are near each other.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::ops::Bound;
-
 use hashbrown::HashMap;
 use hashbrown::hash_map::EntryRef;
 use serde::{Deserialize, Serialize};
 
-use crate::aggregate::type_name;
-use crate::codec;
-use crate::context::{Context, Cx};
+use crate::context::Context;
 use crate::effects::Origin;
-use crate::error::CodecError;
 use crate::inspect::Find;
 use crate::join::{At, Pairing, Side};
 use crate::key::{Key, Shuffled};
+use crate::op::timers::Timers;
 use crate::op::window_aggregate::tags::{ahead, clamp};
 use crate::push::{Operator, Push, System};
 use crate::record::Rec;
-use crate::state::{OperatorId, Saver};
-use crate::store::prefix;
+use crate::state::OperatorId;
 use crate::time::UNTIMED;
 
 mod line;
+mod rows;
 mod show;
+mod slab;
 
-use line::{Kept, Line};
+use line::{Kept, Line, Slot, Stored};
+use rows::ROWS;
 use show::{place, record};
+use slab::Slab;
 
 /// Joins each left record at `t` with the right records of its key in `[t - before, t + after]`.
 ///
@@ -45,9 +42,12 @@ pub struct IntervalJoin<K, A, B, P> {
     pairing: P,
     before_ms: i64,
     after_ms: i64,
-    keys: HashMap<K, Rows<A, B>>,
+    keys: HashMap<K, Rows>,
+    // Each row is kept apart from its key's: one that comes moves no other, and takes no memory of its own.
+    left: Slab<Slot<K, A>>,
+    right: Slab<Slot<K, B>>,
     /// Every row in memory, by when it is dropped.
-    due: BinaryHeap<Reverse<Due<K>>>,
+    due: Timers<Seat>,
     /// No row is due, and none in the store has to be read for that, before the watermark is above this.
     next_due_ms: i64,
     watermark_ms: i64,
@@ -63,21 +63,39 @@ pub struct IntervalJoin<K, A, B, P> {
     unread_due_ms: i64,
 }
 
+/// The rows of a key.
 #[derive(Debug)]
-struct Rows<A, B> {
-    left: Line<A>,
-    right: Line<B>,
-    /// Whether a row has changed since the last checkpoint.
-    touched: bool,
-    /// Whether all rows of the key are here.
+struct Rows {
+    left: Line,
+    right: Line,
+    /// Whether all of them are here.
     complete: bool,
+}
+
+/// A row in memory: its side, and where it lies among those of that side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Seat(usize);
+
+impl Seat {
+    fn new(side: u8, at: usize) -> Self {
+        Self(at << 1 | usize::from(side))
+    }
+
+    fn side(self) -> u8 {
+        (self.0 & 1) as u8
+    }
+
+    fn at(self) -> usize {
+        self.0 >> 1
+    }
 }
 
 /// Where a record stands among those of its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct Place(u8, u64, i64);
 
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// A row that is dropped.
+#[derive(Debug)]
 struct Due<K> {
     at_ms: i64,
     key: K,
@@ -87,15 +105,6 @@ struct Due<K> {
 const LEFT: u8 = 0;
 const RIGHT: u8 = 1;
 
-/// In front of the key of every record's row; behind it key and place.
-const ROWS: &[u8] = b"r";
-/// In front of when a record that may stay alone is due; behind it key and place. The row has no value.
-const DUES: &[u8] = b"d";
-
-fn due_tag(at_ms: i64) -> Vec<u8> {
-    [DUES, &(at_ms ^ i64::MIN).to_be_bytes()].concat()
-}
-
 impl<K: Key, A: Shuffled, B: Shuffled, P> IntervalJoin<K, A, B, P> {
     pub(crate) fn new(id: &'static str, (before_ms, after_ms): (i64, i64), pairing: P) -> Self {
         Self {
@@ -104,7 +113,9 @@ impl<K: Key, A: Shuffled, B: Shuffled, P> IntervalJoin<K, A, B, P> {
             before_ms,
             after_ms,
             keys: HashMap::new(),
-            due: BinaryHeap::new(),
+            left: Slab::new(),
+            right: Slab::new(),
+            due: Timers::new(before_ms.saturating_add(after_ms)),
             next_due_ms: i64::MAX,
             watermark_ms: UNTIMED,
             late: 0,
@@ -118,26 +129,8 @@ impl<K: Key, A: Shuffled, B: Shuffled, P> IntervalJoin<K, A, B, P> {
 }
 
 impl<K: Key, A: Shuffled, B: Shuffled, P: Pairing<K, (), A, B>> IntervalJoin<K, A, B, P> {
-    /// Whether records of this side give a row when they stay alone.
-    fn keeps(side: u8) -> bool {
-        if side == LEFT { P::KEEPS_LEFT } else { P::KEEPS_RIGHT }
-    }
-
-    /// What the state is a state of; which rows can be found by when they are due depends on the kind of join.
-    fn signature(&self) -> String {
-        let kind = match (P::KEEPS_LEFT, P::KEEPS_RIGHT) {
-            (false, false) => "joining",
-            (true, false) => "left joining",
-            (false, true) => "right joining",
-            (true, true) => "full joining",
-        };
-        let (left, right, key) = (type_name::<A>(), type_name::<B>(), type_name::<K>());
-        let (before, after) = (self.before_ms, self.after_ms);
-        format!("within {before} ms before and {after} ms after, {kind} {left} and {right} by {key}")
-    }
-
-    /// The last time at which a partner may come.
-    fn due_ms(&self, Place(side, _, at): Place) -> i64 {
+    /// The last time at which a partner may come for a record of this side and time.
+    fn due_ms(&self, side: u8, at: i64) -> i64 {
         at.saturating_add(if side == LEFT { self.after_ms } else { self.before_ms })
     }
 
@@ -168,110 +161,42 @@ impl<K: Key, A: Shuffled, B: Shuffled, P: Pairing<K, (), A, B>> IntervalJoin<K, 
                 self.keys.get_mut(&key).expect("the key was put there by the line above")
             }
         };
-        rows.touched = true;
         let pairing = &self.pairing;
         let place = At { key: &key, span: () };
         let mut give = |at: i64, val| next.push(Rec { ts: ts.max(at), key: key.clone(), val }, cx);
-        let side = match val {
-            Side::Left(left) => {
+        let at = (ts, number);
+        let seat = match val {
+            Side::Left(val) => {
                 let span = (ts.saturating_sub(before), ts.saturating_add(after));
-                let paired = rows.right.meet(span, P::KEEPS_RIGHT, |at, right| {
-                    give(at, pairing.both(place, &left, right));
+                let paired = rows.right.meet(span, P::KEEPS_RIGHT, &mut self.right, |at, right| {
+                    give(at, pairing.both(place, &val, right));
                 });
-                rows.left.add((ts, number), Kept(paired && P::KEEPS_LEFT, left));
-                LEFT
+                let kept = Kept(paired && P::KEEPS_LEFT, val, Stored::NEW);
+                let seat = self.left.put(Slot { at, key, kept });
+                rows.left.add(seat, &self.left);
+                Seat::new(LEFT, seat)
             }
-            Side::Right(right) => {
+            Side::Right(val) => {
                 let span = (ts.saturating_sub(after), ts.saturating_add(before));
-                let paired = rows.left.meet(span, P::KEEPS_LEFT, |at, left| {
-                    give(at, pairing.both(place, left, &right));
+                let paired = rows.left.meet(span, P::KEEPS_LEFT, &mut self.left, |at, left| {
+                    give(at, pairing.both(place, left, &val));
                 });
-                rows.right.add((ts, number), Kept(paired && P::KEEPS_RIGHT, right));
-                RIGHT
+                let kept = Kept(paired && P::KEEPS_RIGHT, val, Stored::NEW);
+                let seat = self.right.put(Slot { at, key, kept });
+                rows.right.add(seat, &self.right);
+                Seat::new(RIGHT, seat)
             }
         };
-        let place = Place(side, number, ts);
-        let at_ms = self.due_ms(place);
-        self.next_due_ms = self.next_due_ms.min(at_ms);
-        self.due.push(Reverse(Due { at_ms, key, place }));
+        self.arm(ts, seat);
         None
     }
 
-    /// Makes sure that the key is there with all of its rows.
-    #[inline(never)]
-    fn complete(&mut self, key: &K, cx: &mut Cx) {
-        let known = self.keys.get(key).map(|rows| rows.complete);
-        if known == Some(true) {
-            return;
-        }
-        if known.is_none() {
-            self.keys.insert(key.clone(), Rows::empty(false));
-        }
-        if self.loading {
-            let mut from = ROWS.to_vec();
-            // A key that cannot be encoded has no rows, and fails at the next checkpoint.
-            if codec::key_to_vec(key, &mut from).is_ok() {
-                self.fetch(&from, cx);
-            }
-        }
-        if let Some(rows) = self.keys.get_mut(key) {
-            rows.complete = true;
-        }
-    }
-
-    /// Reads the rows whose keys begin with `from`.
-    fn fetch(&mut self, from: &[u8], cx: &mut Cx) {
-        let to = match prefix::range(from).1 {
-            Bound::Excluded(to) | Bound::Included(to) => Some(to),
-            Bound::Unbounded => None,
-        };
-        cx.fetch_range(self.id, from, to.as_deref(), &mut |key, value| self.put_aside(key, value));
-    }
-
-    /// Takes a stored row, unless what is here is newer.
-    fn put_aside(&mut self, key: &[u8], value: &[u8]) -> Result<(), CodecError> {
-        let Some(rest) = key.strip_prefix(ROWS) else { return Ok(()) };
-        let (key, place): (K, Place) = codec::key_from_slice(rest)?;
-        if self.keys.get(&key).is_some_and(|rows| rows.complete) {
-            return Ok(());
-        }
-        let at_ms = self.due_ms(place);
-        if at_ms < self.watermark_ms {
-            // Its time is over; where a row had to be given out for it, that was done.
-            self.dropped.push(Due { at_ms, key, place });
-            return Ok(());
-        }
-        let rows = match self.keys.get_mut(&key) {
-            Some(rows) => rows,
-            None => self.keys.entry(key.clone()).or_insert_with(|| Rows::empty(false)),
-        };
-        let Place(side, number, at) = place;
-        let new = match side {
-            LEFT => rows.left.put((at, number), value)?,
-            RIGHT => rows.right.put((at, number), value)?,
-            _ => return Err(CodecError::Invalid { at: 0, what: "the side of a join".to_owned() }),
-        };
-        if new {
-            self.next_due_ms = self.next_due_ms.min(at_ms);
-            self.due.push(Reverse(Due { at_ms, key, place }));
-        }
-        Ok(())
-    }
-
-    /// Reads the rows that are due in front of `until_ms`, of records that may stay alone.
-    fn read_due(&mut self, until_ms: i64, cx: &mut Cx) {
-        let (from, to) = (due_tag(self.unread_due_ms), due_tag(until_ms));
-        let mut keys: Vec<K> = Vec::new();
-        cx.fetch_range(self.id, &from, Some(&to), &mut |key, _| {
-            let rest = key.get(DUES.len() + 8..).unwrap_or_default();
-            let (key, _): (K, Place) = codec::key_from_slice(rest)?;
-            keys.push(key);
-            Ok(())
-        });
-        for key in keys {
-            self.complete(&key, cx);
-        }
-        self.unread_due_ms = until_ms;
+    /// Puts down when a row is dropped.
+    #[inline]
+    fn arm(&mut self, ts: i64, seat: Seat) {
+        let at_ms = self.due_ms(seat.side(), ts);
+        self.next_due_ms = self.next_due_ms.min(at_ms);
+        self.due.push(at_ms, seat);
     }
 
     /// Drops what is due in front of `until`; records that stayed alone give their rows.
@@ -286,31 +211,56 @@ impl<K: Key, A: Shuffled, B: Shuffled, P: Pairing<K, (), A, B>> IntervalJoin<K, 
         }
         // What fails behind a firing is no fault of the record that happened to be running.
         let origin = std::mem::replace(&mut cx.base().origin, Origin::None);
-        while self.due.peek().is_some_and(|Reverse(due)| i128::from(due.at_ms) < until) {
-            let Some(Reverse(due)) = self.due.pop() else { break };
-            let Some(rows) = self.keys.get_mut(&due.key) else { continue };
-            let Place(side, number, at) = due.place;
-            let place = At { key: &due.key, span: () };
-            let (row, saved) = match side {
-                LEFT => rows.left.leave((at, number), |left| self.pairing.left(place, left)),
-                _ => rows.right.leave((at, number), |right| self.pairing.right(place, right)),
+        let mut due = Vec::new();
+        while self.due.first(|at_ms, _| Some(at_ms)).is_some_and(|at_ms| i128::from(at_ms) < until) {
+            due.extend(self.due.pop());
+        }
+        if P::KEEPS_LEFT || P::KEEPS_RIGHT {
+            self.order(&mut due);
+        }
+        for (at_ms, seat) in due {
+            let pairing = &self.pairing;
+            let left = match seat.side() {
+                LEFT => leave(
+                    seat.at(),
+                    &mut self.left,
+                    &mut self.keys,
+                    |rows| &mut rows.left,
+                    |key, val| pairing.left(At { key, span: () }, val),
+                ),
+                _ => leave(
+                    seat.at(),
+                    &mut self.right,
+                    &mut self.keys,
+                    |rows| &mut rows.right,
+                    |key, val| pairing.right(At { key, span: () }, val),
+                ),
             };
-            if rows.left.is_empty() && rows.right.is_empty() {
-                self.keys.remove(&due.key);
-            }
+            let Some((key, row, saved)) = left else { continue };
             if let Some(val) = row {
-                next.push(Rec { ts: due.at_ms, key: due.key.clone(), val }, cx);
+                next.push(Rec { ts: at_ms, key: key.clone(), val }, cx);
             }
-            if saved {
-                self.dropped.push(due);
+            if let Some((at, number)) = saved {
+                self.dropped.push(Due { at_ms, key, place: Place(seat.side(), number, at) });
             }
         }
         self.next_due_ms = self.next_due();
         cx.base().origin = origin;
     }
 
-    fn next_due(&self) -> i64 {
-        let here = self.due.peek().map_or(i64::MAX, |Reverse(due)| due.at_ms);
+    /// Puts rows that are due in the order of (time, key, side, arrival).
+    fn order(&self, due: &mut [(i64, Seat)]) {
+        let place = |seat: Seat| match seat.side() {
+            LEFT => self.left.get(seat.at()).map(|slot| (&slot.key, LEFT, slot.at.1)),
+            _ => self.right.get(seat.at()).map(|slot| (&slot.key, RIGHT, slot.at.1)),
+        };
+        due.sort_unstable_by(|one, other| {
+            one.0.cmp(&other.0).then_with(|| place(one.1).cmp(&place(other.1)))
+        });
+    }
+
+    fn next_due(&mut self) -> i64 {
+        let here = self.due.first(|at_ms, _| Some(at_ms)).unwrap_or(i64::MAX);
         if self.loading && (P::KEEPS_LEFT || P::KEEPS_RIGHT) { here.min(self.unread_due_ms) } else { here }
     }
 
@@ -366,54 +316,41 @@ impl<K: Key, A: Shuffled, B: Shuffled, P: Pairing<K, (), A, B>> IntervalJoin<K, 
     /// Forgets every record.
     fn clear(&mut self) {
         self.keys.clear();
+        self.left.clear();
+        self.right.clear();
         self.due.clear();
         self.next_due_ms = i64::MAX;
     }
-
-    fn save(&mut self, saver: &mut Saver<'_>) {
-        let id = self.id;
-        if std::mem::take(&mut self.emptied) {
-            saver.delete_all(id, ROWS);
-            saver.delete_all(id, DUES);
-        }
-        for Due { at_ms, key, place } in self.dropped.drain(..) {
-            saver.delete(id, ROWS, &(&key, place));
-            if Self::keeps(place.0) {
-                saver.delete(id, &due_tag(at_ms), &(&key, place));
-            }
-        }
-        let (before, after) = (self.before_ms, self.after_ms);
-        for (key, rows) in self.keys.iter_mut().filter(|(_, rows)| rows.touched) {
-            rows.touched = false;
-            save_line(saver, id, key, (LEFT, after, P::KEEPS_LEFT), &mut rows.left);
-            save_line(saver, id, key, (RIGHT, before, P::KEEPS_RIGHT), &mut rows.right);
-        }
-        saver.put_value(id, &self.signature(), &(self.watermark_ms, self.arrived));
-    }
 }
 
-impl<A, B> Rows<A, B> {
+impl Rows {
     fn empty(complete: bool) -> Self {
-        Self { left: Line::new(), right: Line::new(), touched: false, complete }
+        Self { left: Line::Empty, right: Line::Empty, complete }
     }
 }
 
-fn save_line<K: Key, V: Shuffled>(
-    saver: &mut Saver<'_>,
-    id: OperatorId,
-    key: &K,
-    (side, span_ms, keeps): (u8, i64, bool),
-    line: &mut Line<V>,
-) {
-    for slot in line.changed() {
-        let (at, number) = slot.at;
-        let place = Place(side, number, at);
-        saver.put(id, ROWS, &(key, place), &slot.kept);
-        if keeps && !slot.saved {
-            saver.put(id, &due_tag(at.saturating_add(span_ms)), &(key, place), &());
+/// What becomes of a row that is dropped: its key, the row that it gives when it stayed alone, and where the store has
+/// it, its time and number.
+type Left<K, R> = (K, Option<R>, Option<(i64, u64)>);
+
+/// Takes a row out, and with the last one its key.
+fn leave<K: Key, V, R>(
+    seat: usize,
+    slab: &mut Slab<Slot<K, V>>,
+    keys: &mut HashMap<K, Rows>,
+    line: impl Fn(&mut Rows) -> &mut Line,
+    alone: impl FnOnce(&K, &V) -> Option<R>,
+) -> Option<Left<K, R>> {
+    let key = &slab.get(seat)?.key;
+    if let Some(rows) = keys.get_mut(key) {
+        line(rows).remove(seat, slab);
+        if rows.left.is_empty() && rows.right.is_empty() {
+            keys.remove(key);
         }
-        (slot.changed, slot.saved) = (false, true);
     }
+    let Slot { at, key, kept: Kept(paired, val, stored) } = slab.take(seat)?;
+    let row = if paired { None } else { alone(&key, &val) };
+    Some((key, row, stored.saved.then_some(at)))
 }
 
 impl<K: Key, A: Shuffled, B: Shuffled, P> Operator<Rec<K, Side<A, B>>> for IntervalJoin<K, A, B, P>

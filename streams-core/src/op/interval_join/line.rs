@@ -2,115 +2,150 @@
 
 use std::collections::VecDeque;
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::codec;
-use crate::error::CodecError;
+use super::slab::Slab;
 
-/// In order. Most records come behind all others, and are dropped from the front on.
+/// A record with its key.
 #[derive(Debug)]
-pub(super) struct Line<V>(VecDeque<Slot<V>>);
-
-#[derive(Debug)]
-pub(super) struct Slot<V> {
+pub(super) struct Slot<K, V> {
     /// Time and number.
     pub(super) at: (i64, u64),
+    pub(super) key: K,
     pub(super) kept: Kept<V>,
+}
+
+/// Whether a record that may stay alone has met a partner, and the record; what is not stored of it lies here because
+/// it takes no room there.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Kept<V>(pub(super) bool, pub(super) V, #[serde(skip)] pub(super) Stored);
+
+/// What the store has of a record.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Stored {
+    /// Whether there is something new about it.
     pub(super) changed: bool,
+    /// Whether it is there.
     pub(super) saved: bool,
 }
 
-/// Whether a record that may stay alone has met a partner, and the record.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Kept<V>(pub(super) bool, pub(super) V);
+impl Stored {
+    /// It has come just now.
+    pub(super) const NEW: Self = Self { changed: true, saved: false };
+    /// It is there as it is here.
+    pub(super) const SAVED: Self = Self { changed: false, saved: true };
+}
 
-impl<V> Line<V> {
-    pub(super) fn new() -> Self {
-        Self(VecDeque::new())
-    }
+/// Where the records lie, in order. Most keys have one and get no more; where there are several, most come behind all
+/// others and are dropped from the front on.
+#[derive(Debug, Default)]
+pub(super) enum Line {
+    #[default]
+    Empty,
+    One(usize),
+    #[expect(clippy::box_collection, reason = "few keys have several, and each has its place in a table")]
+    Many(Box<VecDeque<usize>>),
+}
 
+impl Line {
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Where a record stands or would stand.
-    fn place(&self, at: (i64, u64)) -> usize {
-        match self.0.back() {
-            Some(last) if last.at >= at => self.0.partition_point(|slot| slot.at < at),
-            _ => self.0.len(),
+        match self {
+            Self::Empty => true,
+            Self::One(_) => false,
+            Self::Many(seats) => seats.is_empty(),
         }
     }
 
-    fn insert(&mut self, index: usize, slot: Slot<V>) {
-        if self.0.is_empty() {
-            // Most keys have one record and get no more.
-            self.0.reserve_exact(1);
+    /// Puts a record that lies in the slab in its place.
+    #[inline]
+    pub(super) fn add<K, V>(&mut self, seat: usize, slab: &Slab<Slot<K, V>>) {
+        match self {
+            Self::Empty => *self = Self::One(seat),
+            Self::One(only) => {
+                let mut seats = VecDeque::from([*only]);
+                insert(&mut seats, seat, slab);
+                *self = Self::Many(Box::new(seats));
+            }
+            Self::Many(seats) => insert(seats, seat, slab),
         }
-        if index == self.0.len() {
-            self.0.push_back(slot);
-        } else {
-            self.0.insert(index, slot);
-        }
-    }
-
-    /// Takes in a record that has come.
-    pub(super) fn add(&mut self, at: (i64, u64), kept: Kept<V>) {
-        self.insert(self.place(at), Slot { at, kept, changed: true, saved: false });
     }
 
     /// Lets a record meet those whose times lie in `[from, to]`; whether it met any. Only a record that may stay
     /// alone, as `keeps` says of these, has to know that it did not.
-    pub(super) fn meet(
-        &mut self,
+    #[inline]
+    pub(super) fn meet<K, V>(
+        &self,
         (from, to): (i64, i64),
         keeps: bool,
+        slab: &mut Slab<Slot<K, V>>,
         mut pair: impl FnMut(i64, &V),
     ) -> bool {
-        // Most keys have records of one side alone.
-        if self.0.is_empty() {
-            return false;
-        }
-        let first = self.0.partition_point(|slot| slot.at.0 < from);
-        let mut any = false;
-        for slot in self.0.range_mut(first..).take_while(|slot| slot.at.0 <= to) {
-            slot.changed |= keeps && !slot.kept.0;
-            slot.kept.0 |= keeps;
-            any = true;
-            pair(slot.at.0, &slot.kept.1);
-        }
-        any
-    }
-
-    /// Takes a record out: the row that it gives when it stayed alone, and whether the store has it.
-    pub(super) fn leave<R>(
-        &mut self,
-        at: (i64, u64),
-        alone: impl FnOnce(&V) -> Option<R>,
-    ) -> (Option<R>, bool) {
-        let index = self.0.partition_point(|slot| slot.at < at);
-        if self.0.get(index).is_none_or(|slot| slot.at != at) {
-            return (None, false);
-        }
-        let Some(Slot { kept: Kept(paired, val), saved, .. }) = self.0.remove(index) else {
-            return (None, false);
+        let mut meet = |seat: usize, slab: &mut Slab<Slot<K, V>>| {
+            let Some(slot) = slab.get_mut(seat).filter(|slot| slot.at.0 <= to) else { return false };
+            let Kept(paired, val, stored) = &mut slot.kept;
+            let news = keeps && !*paired;
+            *paired |= keeps;
+            stored.changed |= news;
+            pair(slot.at.0, val);
+            if news {
+                slab.touch(seat);
+            }
+            true
         };
-        (if paired { None } else { alone(&val) }, saved)
+        match self {
+            // Most keys have records of one side alone.
+            Self::Empty => false,
+            Self::One(seat) => slab.get(*seat).is_some_and(|slot| slot.at.0 >= from) && meet(*seat, slab),
+            Self::Many(seats) => {
+                let first = before(seats, slab, |at| at.0 < from);
+                seats.range(first..).take_while(|seat| meet(**seat, slab)).count() > 0
+            }
+        }
     }
 
-    pub(super) fn changed(&mut self) -> impl Iterator<Item = &mut Slot<V>> {
-        self.0.iter_mut().filter(|slot| slot.changed)
+    /// Forgets a record, which lies in the slab still.
+    pub(super) fn remove<K, V>(&mut self, seat: usize, slab: &Slab<Slot<K, V>>) {
+        match self {
+            Self::One(only) if *only == seat => *self = Self::Empty,
+            Self::Many(seats) => {
+                let Some(slot) = slab.get(seat) else { return };
+                let index = before(seats, slab, |at| at < slot.at);
+                if seats.get(index) == Some(&seat) {
+                    seats.remove(index);
+                }
+            }
+            Self::Empty | Self::One(_) => {}
+        }
+    }
+
+    /// Whether a record of this time and number is here.
+    pub(super) fn has<K, V>(&self, at: (i64, u64), slab: &Slab<Slot<K, V>>) -> bool {
+        let is_it = |seat: &usize| slab.get(*seat).is_some_and(|slot| slot.at == at);
+        match self {
+            Self::Empty => false,
+            Self::One(seat) => is_it(seat),
+            Self::Many(seats) => seats.get(before(seats, slab, |it| it < at)).is_some_and(is_it),
+        }
     }
 }
 
-impl<V: DeserializeOwned> Line<V> {
-    /// Takes in a record from the store; `false` where it is here.
-    pub(super) fn put(&mut self, at: (i64, u64), value: &[u8]) -> Result<bool, CodecError> {
-        let index = self.place(at);
-        let new = self.0.get(index).is_none_or(|slot| slot.at != at);
-        if new {
-            self.insert(index, Slot { at, kept: codec::from_slice(value)?, changed: false, saved: true });
+/// How many records stand in front, where `is_before` says that of their times and numbers.
+fn before<K, V>(
+    seats: &VecDeque<usize>,
+    slab: &Slab<Slot<K, V>>,
+    is_before: impl Fn((i64, u64)) -> bool,
+) -> usize {
+    seats.partition_point(|seat| slab.get(*seat).is_some_and(|slot| is_before(slot.at)))
+}
+
+fn insert<K, V>(seats: &mut VecDeque<usize>, seat: usize, slab: &Slab<Slot<K, V>>) {
+    let at = |seat: usize| slab.get(seat).map(|slot| slot.at);
+    let new = at(seat);
+    match seats.back() {
+        Some(last) if at(*last) > new => {
+            let index = seats.partition_point(|seat| at(*seat) < new);
+            seats.insert(index, seat);
         }
-        Ok(new)
+        _ => seats.push_back(seat),
     }
 }

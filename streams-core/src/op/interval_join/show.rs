@@ -1,7 +1,8 @@
 //! The rows of a join by time, for a person.
 
 use super::line::Kept;
-use super::{LEFT, Place, ROWS};
+use super::rows::ROWS;
+use super::{LEFT, Place};
 use crate::codec;
 use crate::error::CodecError;
 use crate::inspect::{self, shown};
