@@ -48,6 +48,8 @@ pub struct IntervalJoin<K, A, B, P> {
     right: Slab<Slot<K, B>>,
     /// Every row in memory, by when it is dropped.
     due: Timers<Seat>,
+    /// The rows that are dropped now; empty in between.
+    leaving: Vec<(i64, Seat)>,
     /// No row is due, and none in the store has to be read for that, before the watermark is above this.
     next_due_ms: i64,
     watermark_ms: i64,
@@ -116,6 +118,7 @@ impl<K: Key, A: Shuffled, B: Shuffled, P> IntervalJoin<K, A, B, P> {
             left: Slab::new(),
             right: Slab::new(),
             due: Timers::new(before_ms.saturating_add(after_ms)),
+            leaving: Vec::new(),
             next_due_ms: i64::MAX,
             watermark_ms: UNTIMED,
             late: 0,
@@ -211,14 +214,14 @@ impl<K: Key, A: Shuffled, B: Shuffled, P: Pairing<K, (), A, B>> IntervalJoin<K, 
         }
         // What fails behind a firing is no fault of the record that happened to be running.
         let origin = std::mem::replace(&mut cx.base().origin, Origin::None);
-        let mut due = Vec::new();
+        let mut due = std::mem::take(&mut self.leaving);
         while self.due.first(|at_ms, _| Some(at_ms)).is_some_and(|at_ms| i128::from(at_ms) < until) {
             due.extend(self.due.pop());
         }
         if P::KEEPS_LEFT || P::KEEPS_RIGHT {
             self.order(&mut due);
         }
-        for (at_ms, seat) in due {
+        for (at_ms, seat) in due.drain(..) {
             let pairing = &self.pairing;
             let left = match seat.side() {
                 LEFT => leave(
@@ -244,6 +247,7 @@ impl<K: Key, A: Shuffled, B: Shuffled, P: Pairing<K, (), A, B>> IntervalJoin<K, 
                 self.dropped.push(Due { at_ms, key, place: Place(seat.side(), number, at) });
             }
         }
+        self.leaving = due;
         self.next_due_ms = self.next_due();
         cx.base().origin = origin;
     }

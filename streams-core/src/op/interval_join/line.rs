@@ -149,3 +149,71 @@ fn insert<K, V>(seats: &mut VecDeque<usize>, seat: usize, slab: &Slab<Slot<K, V>
         _ => seats.push_back(seat),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    type Records = Slab<Slot<(), u64>>;
+
+    /// What meets a record whose partners lie in `[from, to]`, by number.
+    fn met(line: &Line, span: (i64, i64), slab: &mut Records) -> Vec<u64> {
+        let mut numbers = Vec::new();
+        let any = line.meet(span, true, slab, |_, number| numbers.push(*number));
+        assert_eq!(any, !numbers.is_empty());
+        numbers
+    }
+
+    #[test]
+    fn records_stand_in_the_order_of_time_and_number() {
+        let (mut line, mut slab) = (Line::default(), Slab::new());
+        let mut expected: BTreeMap<(i64, u64), usize> = BTreeMap::new();
+        let mut draw = 5_u64;
+        for number in 0..3_000 {
+            draw = draw.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let time = ((draw >> 33) % 40) as i64;
+            // It grows, shrinks until nothing is left, and grows again.
+            if (draw >> 50) % 8 < if number / 500 % 2 == 0 { 6 } else { 1 } {
+                let at = (time, number);
+                assert!(!line.has(at, &slab));
+                let seat = slab.put(Slot { at, key: (), kept: Kept(false, number, Stored::NEW) });
+                line.add(seat, &slab);
+                assert!(line.has(at, &slab));
+                expected.insert(at, seat);
+            } else if let Some((&at, &seat)) = expected.range((time, 0)..).next() {
+                line.remove(seat, &slab);
+                slab.take(seat);
+                expected.remove(&at);
+                assert!(!line.has(at, &slab));
+            }
+            assert_eq!(line.is_empty(), expected.is_empty());
+            let span = (time - 5, time + 5);
+            let partners = expected.range((span.0, 0)..=(span.1, u64::MAX)).map(|((_, number), _)| *number);
+            assert!(met(&line, span, &mut slab).into_iter().eq(partners), "record {number}");
+        }
+    }
+
+    #[test]
+    fn a_partner_is_news_once_and_where_somebody_asks() {
+        let (mut line, mut slab) = (Line::default(), Slab::new());
+        for number in 0..2 {
+            let kept = Kept(false, number, Stored::SAVED);
+            let seat = slab.put(Slot { at: (number as i64, number), key: (), kept });
+            line.add(seat, &slab);
+        }
+        // How many of the records that have met a partner are to be stored again.
+        let news = |slab: &mut Records| {
+            let changed = slab.touched().filter(|slot| slot.kept.2.changed);
+            changed.map(|slot| slot.kept.2 = Stored::SAVED).count()
+        };
+        assert_eq!(news(&mut slab), 0);
+        assert!(line.meet((0, 0), false, &mut slab, |_, _| {}));
+        assert_eq!(news(&mut slab), 0);
+        assert!(line.meet((0, 0), true, &mut slab, |_, _| {}));
+        assert_eq!(news(&mut slab), 1);
+        assert!(line.meet((0, 1), true, &mut slab, |_, _| {}));
+        assert_eq!(news(&mut slab), 1);
+    }
+}
