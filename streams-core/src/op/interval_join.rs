@@ -104,6 +104,9 @@ struct Due<K> {
     place: Place,
 }
 
+/// Memory for more rows that are dropped at once is given back.
+const MOST_LEAVING: usize = 1 << 12;
+
 const LEFT: u8 = 0;
 const RIGHT: u8 = 1;
 
@@ -247,6 +250,7 @@ impl<K: Key, A: Shuffled, B: Shuffled, P: Pairing<K, (), A, B>> IntervalJoin<K, 
                 self.dropped.push(Due { at_ms, key, place: Place(seat.side(), number, at) });
             }
         }
+        due.shrink_to(MOST_LEAVING);
         self.leaving = due;
         self.next_due_ms = self.next_due();
         cx.base().origin = origin;

@@ -107,6 +107,9 @@ impl Line {
     pub(super) fn remove<K, V>(&mut self, seat: usize, slab: &Slab<Slot<K, V>>) {
         match self {
             Self::One(only) if *only == seat => *self = Self::Empty,
+            Self::Many(seats) if seats.front() == Some(&seat) => {
+                seats.pop_front();
+            }
             Self::Many(seats) => {
                 let Some(slot) = slab.get(seat) else { return };
                 let index = before(seats, slab, |at| at < slot.at);
