@@ -18,6 +18,8 @@ pub struct Outbox<K, T, B> {
     full: usize,
     watermark_ms: i64,
     idle: bool,
+    /// Both, as they went out last.
+    told: Option<(i64, bool)>,
     scratch: Vec<u8>,
     combining: Option<Combining<B>>,
 }
@@ -27,10 +29,19 @@ impl<K: Key, T: Shuffled, B: Combiner<Rec<K, T>>> Outbox<K, T, B> {
         let mut bins = Vec::new();
         bins.resize_with(n_machines, Shipped::default);
         let combining = combiner.map(Combining::new);
-        Self { exchange, bins, full: 0, watermark_ms: UNTIMED, idle: false, scratch: Vec::new(), combining }
+        Self {
+            exchange,
+            bins,
+            full: 0,
+            watermark_ms: UNTIMED,
+            idle: false,
+            told: None,
+            scratch: Vec::new(),
+            combining,
+        }
     }
 
-    /// What goes out to each machine.
+    /// What goes out to each machine; nothing to any where there is no news.
     fn drain(&mut self, cx: &mut Cx) -> Vec<Parcel> {
         let Self { exchange, watermark_ms, idle, .. } = *self;
         let mut combiner = self.combining.as_mut().and_then(Combining::taken);
@@ -43,6 +54,11 @@ impl<K: Key, T: Shuffled, B: Combiner<Rec<K, T>>> Outbox<K, T, B> {
         let lens: Vec<usize> = self.bins.iter().enumerate().map(len).collect();
         // A drain in between needs no memory.
         let full = lens.iter().filter(|len| **len > 0).count();
+        // All rises of event time are news.
+        if full == 0 && self.told == Some((watermark_ms, idle)) && !cx.has_spare(exchange, self.full) {
+            return Vec::new();
+        }
+        self.told = Some((watermark_ms, idle));
         if full > 0 {
             self.full = full;
         }

@@ -102,7 +102,8 @@ fn shuffled(cut: Cut, rounds: &[Vec<Sent>], combine: bool, relayed: bool) -> (Ve
         }
         for (entry, cx) in entries.iter_mut().zip(&mut contexts) {
             for (sender, parcels) in parcels.iter_mut().enumerate() {
-                let parcel = parcels.next().unwrap();
+                // None from one that has no news.
+                let Some(parcel) = parcels.next() else { continue };
                 crossed += parcel.len();
                 entry.feed(Batch::Parcel { sender, parcel }, cx);
             }
