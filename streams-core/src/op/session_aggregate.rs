@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 
 use crate::aggregate::Aggregates;
 use crate::context::Context;
@@ -20,7 +21,7 @@ use crate::window::Updates;
 mod rows;
 mod sessions;
 
-use sessions::{Kept, NEVER, Place, Session, Sessions};
+use sessions::{NEVER, NOBODY, Place, Session, Sessions};
 
 /// Aggregates the records of each key in each session.
 ///
@@ -107,11 +108,11 @@ impl<K: Key, T, A: Aggregates<T>, F> SessionAggregate<K, T, A, F> {
         let (now, gap, lateness) = (self.now(), self.gap, self.lateness);
         let keys = &mut self.keys;
         self.timers.first(|at_ms, key| {
-            let at = i128::from(at_ms);
-            let sessions = keys.get_mut(key).filter(|sessions| sessions.armed == at)?;
+            let sessions = keys.get_mut(key).filter(|sessions| sessions.armed_ms == at_ms)?;
             // Of several sessions one may have fired since the watermark.
-            sessions.armed = sessions.due(now, gap, lateness).max(at);
-            i64::try_from(sessions.armed).ok()
+            let due_ms = i64::try_from(sessions.due(now, gap, lateness)).ok().map(|due_ms| due_ms.max(at_ms));
+            sessions.armed_ms = due_ms.unwrap_or(NOBODY);
+            due_ms
         })
     }
 
@@ -128,14 +129,9 @@ impl<K: Key, T, A: Aggregates<T>, F> SessionAggregate<K, T, A, F> {
     /// Makes sure that somebody looks at the key when something of it is due.
     fn arm(&mut self, key: &K, now: i128) {
         let Some(sessions) = self.keys.get_mut(key) else { return };
-        let due = sessions.due(now, self.gap, self.lateness);
-        if due < sessions.armed {
-            sessions.armed = due;
-            // Event time cannot come to what lies behind.
-            if let Ok(due_ms) = i64::try_from(due) {
-                self.timers.push(due_ms, key.clone());
-                self.next_ms = self.next_ms.min(due_ms);
-            }
+        if let Some(due_ms) = sessions.arm(now, self.gap, self.lateness) {
+            self.timers.push(due_ms, key.clone());
+            self.next_ms = self.next_ms.min(due_ms);
         }
     }
 
@@ -222,35 +218,37 @@ impl<K: Key, T, A: Aggregates<T>, F> SessionAggregate<K, T, A, F> {
             let Some((at_ms, key)) = self.timers.pop() else { break };
             let (gap, lateness, discarding) = (self.gap, self.lateness, self.updates.discarding);
             let (aggregates, dropped) = (&self.aggregates, &mut self.dropped);
-            let Some(sessions) = self.keys.get_mut(&key).filter(|found| found.armed == i128::from(at_ms))
-            else {
+            let Entry::Occupied(mut found) = self.keys.entry(key) else { continue };
+            if found.get().armed_ms != at_ms {
                 continue;
-            };
-            sessions.list.retain_mut(|session| {
-                let (end, kept) = (session.end(gap), &mut session.kept);
-                if end > from && end <= to {
-                    if kept.fresh || !discarding {
-                        let fired = if kept.fired { Fired::Update } else { Fired::Final };
-                        let state = match discarding {
-                            true => std::mem::replace(&mut kept.state, aggregates.init()),
-                            false => kept.state.clone(),
-                        };
-                        due.push(Due { end, start_ms: kept.start_ms, key: key.clone(), fired, state });
-                    }
-                    (kept.fresh, kept.fired) = (false, true);
-                    session.changed = true;
-                }
+            }
+            let key = found.key().clone();
+            let sessions = found.get_mut();
+            sessions.list.retain(|session| {
+                let end = session.end(gap);
                 let keep = end.saturating_add(lateness) > to;
-                if let (false, Some(place)) = (keep, session.saved) {
-                    dropped.push((key.clone(), place));
+                if end > from && end <= to {
+                    if session.fresh || !discarding {
+                        let fired = if session.fired { Fired::Update } else { Fired::Final };
+                        let state = match discarding || !keep {
+                            true => std::mem::replace(&mut session.state, aggregates.init()),
+                            false => session.state.clone(),
+                        };
+                        due.push(Due { end, start_ms: session.start_ms, key: key.clone(), fired, state });
+                    }
+                    (session.fresh, session.fired, session.changed) = (false, true, true);
+                }
+                if !keep {
+                    dropped.extend(session.saved_at().map(|place| (key.clone(), place)));
                 }
                 keep
             });
-            sessions.armed = NEVER;
+            sessions.armed_ms = NOBODY;
             if sessions.list.is_empty() {
-                self.keys.remove(&key);
-            } else {
-                self.arm(&key, to);
+                found.remove();
+            } else if let Some(due_ms) = sessions.arm(to, gap, lateness) {
+                self.timers.push(due_ms, key);
+                self.next_ms = self.next_ms.min(due_ms);
             }
         }
         due
@@ -262,11 +260,11 @@ impl<K: Key, T, A: Aggregates<T>, F> SessionAggregate<K, T, A, F> {
         let mut due = Vec::with_capacity(self.keys.len());
         for (key, sessions) in self.keys.drain() {
             for session in sessions.list {
-                self.dropped.extend(session.saved.map(|place| (key.clone(), place)));
-                let (end, kept) = (session.end(gap), session.kept);
-                if end > now && (kept.fresh || !discarding) {
-                    let fired = if kept.fired { Fired::Update } else { Fired::Final };
-                    let (key, start_ms, state) = (key.clone(), kept.start_ms, kept.state);
+                self.dropped.extend(session.saved_at().map(|place| (key.clone(), place)));
+                let end = session.end(gap);
+                if end > now && (session.fresh || !discarding) {
+                    let fired = if session.fired { Fired::Update } else { Fired::Final };
+                    let (key, start_ms, state) = (key.clone(), session.start_ms, session.state);
                     due.push(Due { end, start_ms, key, fired, state });
                 }
             }
@@ -280,15 +278,14 @@ impl<K: Key, T, A: Aggregates<T>, F> SessionAggregate<K, T, A, F> {
         let mut due = Vec::new();
         self.fresh = false;
         for (key, sessions) in &mut self.keys {
-            for session in sessions.list.iter_mut().filter(|session| session.kept.fresh) {
-                let (end, kept) = (session.end(self.gap), &mut session.kept);
+            for session in sessions.list.iter_mut().filter(|session| session.fresh) {
+                let end = session.end(self.gap);
                 let state = match self.updates.discarding {
-                    true => std::mem::replace(&mut kept.state, self.aggregates.init()),
-                    false => kept.state.clone(),
+                    true => std::mem::replace(&mut session.state, self.aggregates.init()),
+                    false => session.state.clone(),
                 };
-                kept.fresh = false;
-                session.changed = true;
-                let (key, start_ms) = (key.clone(), kept.start_ms);
+                (session.fresh, session.changed) = (false, true);
+                let (key, start_ms) = (key.clone(), session.start_ms);
                 due.push(Due { end, start_ms, key, fired: Fired::Early, state });
             }
         }
@@ -309,10 +306,9 @@ impl<K: Key, T, A: Aggregates<T>, F> SessionAggregate<K, T, A, F> {
             && session.goes_on(record.ts, self.watermark_ms, self.gap_ms)
             && (sessions.whole || self.unread_ms.is_none())
         {
-            session.kept.last_ms = session.kept.last_ms.max(record.ts);
-            self.aggregates.add(&mut session.kept.state, &record.val);
-            session.changed = true;
-            session.kept.fresh = true;
+            session.last_ms = session.last_ms.max(record.ts);
+            self.aggregates.add(&mut session.state, &record.val);
+            (session.fresh, session.changed) = (true, true);
             return self.freshen();
         }
         self.join(record, late, next, cx);
@@ -329,48 +325,54 @@ impl<K: Key, T, A: Aggregates<T>, F> SessionAggregate<K, T, A, F> {
     {
         let (now, gap, at_ms) = (self.now(), self.gap, record.ts);
         self.gather(&record.key, cx.base());
-        let found = self.keys.get(&record.key).map(|sessions| sessions.around(at_ms, gap));
-        let around = found.unwrap_or(0..0);
+        let found = self.keys.entry(record.key.clone());
+        let around = match &found {
+            Entry::Occupied(known) => known.get().around(at_ms, gap),
+            Entry::Vacant(_) => 0..0,
+        };
         if around.is_empty() && i128::from(at_ms) + gap + self.lateness <= now {
             self.late += 1;
             return late.push(record, cx);
         }
         let Rec { key, val, .. } = record;
-        let sessions = self.keys.entry(key.clone()).or_insert_with(Sessions::new);
+        let sessions = found.or_insert_with(Sessions::new);
         if around.is_empty() {
-            let state = self.aggregates.init();
-            let kept = Kept { start_ms: at_ms, last_ms: at_ms, state, fresh: true, fired: false, due_ms: 0 };
-            sessions.list.insert(around.start, Session { kept, changed: true, saved: None });
+            sessions.list.insert(around.start, Session::new(at_ms, self.aggregates.init()));
         }
-        let mut parts = sessions.list.drain(around.start..around.end.max(around.start + 1));
-        let Some(mut session) = parts.next() else { return };
+        let others = around.start + 1;
+        // Mostly none, for which nothing is allocated.
+        let younger: Vec<_> = sessions.list.drain(others..around.end.max(others)).collect();
+        let Some(session) = sessions.list.get_mut(around.start) else { return };
         // The older one's records stand in front of the younger one's, and the new one behind both.
-        for part in parts {
-            session.kept.last_ms = session.kept.last_ms.max(part.kept.last_ms);
-            session.kept.fired |= part.kept.fired;
-            self.aggregates.merge(&mut session.kept.state, part.kept.state);
-            self.dropped.extend(part.saved.map(|place| (key.clone(), place)));
+        for part in younger {
+            self.dropped.extend(part.saved_at().map(|place| (key.clone(), place)));
+            session.last_ms = session.last_ms.max(part.last_ms);
+            session.fired |= part.fired;
+            self.aggregates.merge(&mut session.state, part.state);
         }
-        let kept = &mut session.kept;
-        kept.start_ms = kept.start_ms.min(at_ms);
-        kept.last_ms = kept.last_ms.max(at_ms);
-        self.aggregates.add(&mut kept.state, &val);
-        kept.fresh = true;
-        session.changed = true;
+        if at_ms < session.start_ms {
+            // Its rows are found by its start.
+            self.dropped.extend(session.saved_at().map(|place| (key.clone(), place)));
+            (session.saved, session.start_ms) = (false, at_ms);
+        }
+        session.last_ms = session.last_ms.max(at_ms);
+        self.aggregates.add(&mut session.state, &val);
+        (session.fresh, session.changed) = (true, true);
         let end = session.end(gap);
         let mut due = None;
         if end <= now {
-            let kept = &mut session.kept;
-            let fired = if kept.fired { Fired::Update } else { Fired::Final };
+            let fired = if session.fired { Fired::Update } else { Fired::Final };
             let state = match self.updates.discarding {
-                true => std::mem::replace(&mut kept.state, self.aggregates.init()),
-                false => kept.state.clone(),
+                true => std::mem::replace(&mut session.state, self.aggregates.init()),
+                false => session.state.clone(),
             };
-            (kept.fresh, kept.fired) = (false, true);
-            due = Some(Due { end, start_ms: kept.start_ms, key: key.clone(), fired, state });
+            (session.fresh, session.fired) = (false, true);
+            due = Some(Due { end, start_ms: session.start_ms, key: key.clone(), fired, state });
         }
-        sessions.list.insert(around.start, session);
-        self.arm(&key, now);
+        if let Some(due_ms) = sessions.arm(now, gap, self.lateness) {
+            self.next_ms = self.next_ms.min(due_ms);
+            self.timers.push(due_ms, key);
+        }
         match due {
             Some(due) => self.give(due, next, cx),
             None => self.freshen(),

@@ -12,7 +12,7 @@ use crate::push::System;
 use crate::state::{Page, Saver};
 
 use super::SessionAggregate;
-use super::sessions::{Kept, Place, Sessions};
+use super::sessions::{Place, Session, Sessions};
 
 const SESSION: u8 = b's';
 const DUE: u8 = b'e';
@@ -61,17 +61,17 @@ impl<K: Key, T, A: Aggregates<T>, F> SessionAggregate<K, T, A, F> {
         let (now, gap, lateness) = (self.now(), self.gap, self.lateness);
         let dropped = &mut self.dropped;
         cx.fetch_under(self.id, &[SESSION], key, &mut |_, value| {
-            let kept: Kept<A::State> = codec::from_slice(value)?;
-            match is_over(&kept, now, gap, lateness) {
-                true => dropped.push((key.clone(), place(&kept))),
-                false => sessions.put(kept),
+            let session: Session<A::State> = codec::from_slice(value)?;
+            match session.is_over(now, gap, lateness) {
+                true => dropped.push((key.clone(), session.place())),
+                false => sessions.put(session),
             }
             Ok(())
         });
         // What came in pages is a part of this.
         self.keys.remove(key);
         if !sessions.list.is_empty() {
-            self.fresh |= sessions.list.iter().any(|session| session.kept.fresh);
+            self.fresh |= sessions.list.iter().any(|session| session.fresh);
             self.keys.insert(key.clone(), sessions);
             self.arm(key, now);
         }
@@ -86,15 +86,15 @@ impl<K: Key, T, A: Aggregates<T>, F> SessionAggregate<K, T, A, F> {
         let (now, gap, lateness) = (self.now(), self.gap, self.lateness);
         let (keys, dropped) = (&mut self.keys, &mut self.dropped);
         page.rows(self.id, &mut |row, value| {
-            let Some((key, kept)) = stored::<K, A::State>(row, value)? else { return Ok(()) };
-            if is_over(&kept, now, gap, lateness) {
-                dropped.push((key, place(&kept)));
+            let Some((key, session)) = stored::<K, A::State>(row, value)? else { return Ok(()) };
+            if session.is_over(now, gap, lateness) {
+                dropped.push((key, session.place()));
                 return Ok(());
             }
             let sessions =
                 keys.entry(key.clone()).or_insert_with(|| Sessions { whole: false, ..Sessions::new() });
             if !sessions.whole {
-                sessions.put(kept);
+                sessions.put(session);
                 touched.push(key);
             }
             Ok(())
@@ -107,7 +107,7 @@ impl<K: Key, T, A: Aggregates<T>, F> SessionAggregate<K, T, A, F> {
         let now = self.now();
         for key in keys {
             let sessions = self.keys.get(&key);
-            self.fresh |= sessions.is_some_and(|found| found.list.iter().any(|session| session.kept.fresh));
+            self.fresh |= sessions.is_some_and(|found| found.list.iter().any(|session| session.fresh));
             self.arm(&key, now);
         }
         self.next_ms = self.next(now);
@@ -123,8 +123,8 @@ impl<K: Key, T, A: Aggregates<T>, F> SessionAggregate<K, T, A, F> {
                 let mut touched: Vec<K> = Vec::new();
                 let keys = &mut self.keys;
                 let all = loader.rows(self.id, &mut |row, value| {
-                    if let Some((key, kept)) = stored::<K, A::State>(row, value)? {
-                        keys.entry(key.clone()).or_insert_with(Sessions::new).put(kept);
+                    if let Some((key, session)) = stored::<K, A::State>(row, value)? {
+                        keys.entry(key.clone()).or_insert_with(Sessions::new).put(session);
                         touched.push(key);
                     }
                     Ok(())
@@ -145,7 +145,7 @@ impl<K: Key, T, A: Aggregates<T>, F> SessionAggregate<K, T, A, F> {
             }
             System::Drain(effects) => effects.late += std::mem::take(&mut self.late),
             System::Inspect(inquiry) => {
-                inquiry.ask::<K, Kept<A::State>>(self.id, Find::Under(&[SESSION]), &shown_at);
+                inquiry.ask::<K, Session<A::State>>(self.id, Find::Under(&[SESSION]), &shown_at);
             }
             System::End
             | System::Observe(_)
@@ -169,32 +169,21 @@ impl<K: Key, T, A: Aggregates<T>, F> SessionAggregate<K, T, A, F> {
         }
         for (key, sessions) in &mut self.keys {
             for session in sessions.list.iter_mut().filter(|session| session.changed) {
-                let place = session.place(now, gap, lateness);
-                if let Some(old) = session.saved.filter(|old| *old != place) {
+                let old = session.saved_at();
+                session.due_ms = clamp(session.due(now, gap, lateness));
+                let place = session.place();
+                if let Some(old) = old.filter(|old| *old != place) {
                     saver.delete_at(id, &|row| due_row(key, old, row));
-                    if old.start_ms != place.start_ms {
-                        saver.delete_at(id, &|row| session_row(key, old, row));
-                    }
                 }
-                if session.saved != Some(place) {
+                if old != Some(place) {
                     saver.put_at(id, &|row| due_row(key, place, row), &());
                 }
-                session.kept.due_ms = place.due_ms;
-                saver.put_at(id, &|row| session_row(key, place, row), &session.kept);
-                session.saved = Some(place);
-                session.changed = false;
+                saver.put_at(id, &|row| session_row(key, place, row), &*session);
+                (session.saved, session.changed) = (true, false);
             }
         }
         saver.put_value(id, &self.signature(), &self.watermark_ms);
     }
-}
-
-fn is_over<S>(kept: &Kept<S>, now: i128, gap: i128, lateness: i128) -> bool {
-    i128::from(kept.last_ms) + gap + lateness <= now
-}
-
-fn place<S>(kept: &Kept<S>) -> Place {
-    Place { start_ms: kept.start_ms, due_ms: kept.due_ms }
 }
 
 fn session_row<K: Key>(key: &K, place: Place, row: &mut Vec<u8>) -> Result<(), CodecError> {
@@ -223,7 +212,7 @@ fn shown_at<K: Key>(row: &[u8]) -> Result<Option<inspect::Place<K>>, CodecError>
 fn stored<K: Key, S: serde::de::DeserializeOwned>(
     row: &[u8],
     value: &[u8],
-) -> Result<Option<(K, Kept<S>)>, CodecError> {
+) -> Result<Option<(K, Session<S>)>, CodecError> {
     let Some((&SESSION, rest)) = row.split_first() else { return Ok(None) };
     let (key, _) = rest
         .split_last_chunk::<8>()
