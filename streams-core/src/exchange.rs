@@ -65,7 +65,8 @@ pub(crate) fn is_worth_keeping<R>(room: usize, len: usize) -> bool {
     bytes <= ALWAYS_SPARE || (len == 0 || room / 4 <= len) && bytes <= MOST_SPARE
 }
 
-/// Gives items and marks to `to` in their order: each mark stands in front of the item of its number, or behind the last.
+/// Gives items and marks to `to` in their order: each mark stands in front of the item of its number, or behind the
+/// last.
 // Two closures that share what they work on, each called at one place: so both are compiled into the loop.
 #[inline(always)]
 pub(crate) fn in_order<S, R>(

@@ -1,11 +1,10 @@
 //! Records of one key that are brought together before they cross a shuffle between machines of one process.
 //!
 //! An aggregate whose states are small and merge exactly
-//! ([`Aggregate::COMBINES`](crate::aggregate::Aggregate::COMBINES)) needs of the records that one parcel brings for a key
-//! and a part of time nothing but their state. So its [`Combiner`] (the
-//! word is that of Dean and Ghemawat, OSDI 2004) stands at the sending end and adds them up, and the parcel has a row
-//! where it had many records. Through topics nothing is combined: what is sent there must be the same messages again
-//! whatever the batches are.
+//! ([`Aggregate::COMBINES`](crate::aggregate::Aggregate::COMBINES)) needs of the records that one parcel brings for a
+//! key and a part of time nothing but their state. So its [`Combiner`] (the word is that of Dean and Ghemawat, OSDI
+//! 2004) stands at the sending end and adds them up, and the parcel has a row where it had many records. Through topics
+//! nothing is combined: what is sent there must be the same messages again whatever the batches are.
 
 use std::any::Any;
 
