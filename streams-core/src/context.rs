@@ -123,12 +123,7 @@ impl Cx {
         }
     }
 
-    /// Whether there is the emptied memory of a parcel of this exchange, but for `kept` of them.
-    pub(crate) fn has_spare(&self, exchange: usize, kept: usize) -> bool {
-        self.spare.get(exchange).is_some_and(|spare| spare.len() > kept)
-    }
-
-    /// Takes it, if there is any.
+    /// Takes the emptied memory of a parcel of this exchange, if there is any but for `kept` of them.
     pub(crate) fn take_spare<T: 'static>(&mut self, exchange: usize, kept: usize) -> Option<Box<T>> {
         self.spare.get_mut(exchange).filter(|spare| spare.len() > kept)?.pop()?.downcast().ok()
     }

@@ -73,7 +73,8 @@ impl OutputBatch {
 /// Records on their way through one shuffle to one machine: typed inside, opaque to the driver, which only
 /// has to keep the order.
 pub struct Parcel {
-    pub(crate) records: Box<dyn Any + Send>,
+    /// What the shuffle put inside; most parcels of drains in between have nothing, and take no memory for it.
+    pub(crate) records: Option<Box<dyn Any + Send>>,
     pub(crate) len: usize,
     /// The sender's watermark behind the last record.
     pub(crate) watermark_ms: i64,

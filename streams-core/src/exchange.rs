@@ -269,9 +269,11 @@ where
         if !idle {
             self.rest(false, cx);
         }
-        let records =
-            records.downcast::<Shipped<K, T>>().expect("a parcel comes from the shuffle of the same job");
-        self.take(sender, len, records, cx);
+        if let Some(records) = records {
+            let records =
+                records.downcast::<Shipped<K, T>>().expect("a parcel comes from the shuffle of the same job");
+            self.take(sender, len, records, cx);
+        }
         self.hear(sender, watermark_ms, cx);
         self.rest(idle, cx);
         Taken::All

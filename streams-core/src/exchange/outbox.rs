@@ -1,5 +1,7 @@
 //! The writing end between machines of one process.
 
+use std::any::Any;
+
 use crate::context::{Context, Cx};
 use crate::effects::Parcel;
 use crate::exchange::combined::{Combiner, Combining};
@@ -18,8 +20,6 @@ pub struct Outbox<K, T, B> {
     full: usize,
     watermark_ms: i64,
     idle: bool,
-    /// Both, as they went out last.
-    told: Option<(i64, bool)>,
     scratch: Vec<u8>,
     combining: Option<Combining<B>>,
 }
@@ -29,19 +29,10 @@ impl<K: Key, T: Shuffled, B: Combiner<Rec<K, T>>> Outbox<K, T, B> {
         let mut bins = Vec::new();
         bins.resize_with(n_machines, Shipped::default);
         let combining = combiner.map(Combining::new);
-        Self {
-            exchange,
-            bins,
-            full: 0,
-            watermark_ms: UNTIMED,
-            idle: false,
-            told: None,
-            scratch: Vec::new(),
-            combining,
-        }
+        Self { exchange, bins, full: 0, watermark_ms: UNTIMED, idle: false, scratch: Vec::new(), combining }
     }
 
-    /// What goes out to each machine; nothing to any where there is no news.
+    /// What goes out to each machine. Event time goes out each time, since what a drain gives may be thrown away.
     fn drain(&mut self, cx: &mut Cx) -> Vec<Parcel> {
         let Self { exchange, watermark_ms, idle, .. } = *self;
         let mut combiner = self.combining.as_mut().and_then(Combining::taken);
@@ -54,11 +45,6 @@ impl<K: Key, T: Shuffled, B: Combiner<Rec<K, T>>> Outbox<K, T, B> {
         let lens: Vec<usize> = self.bins.iter().enumerate().map(len).collect();
         // A drain in between needs no memory.
         let full = lens.iter().filter(|len| **len > 0).count();
-        // All rises of event time are news.
-        if full == 0 && self.told == Some((watermark_ms, idle)) && !cx.has_spare(exchange, self.full) {
-            return Vec::new();
-        }
-        self.told = Some((watermark_ms, idle));
         if full > 0 {
             self.full = full;
         }
@@ -72,13 +58,14 @@ impl<K: Key, T: Shuffled, B: Combiner<Rec<K, T>>> Outbox<K, T, B> {
         };
         let mut parcels = Vec::with_capacity(lens.len());
         for ((owner, bin), &len) in self.bins.iter_mut().enumerate().zip(&lens) {
-            let mut records: Box<Shipped<K, T>> = Box::default();
+            let mut records: Option<Box<dyn Any + Send>> = None;
             if len > 0 {
                 // The next round mostly needs as much room: that of what has come here, and new one where less comes
                 // than goes.
                 let room = || Box::new(Shipped::with_room(bin.records.len()));
-                records = cx.take_spare(exchange, 0).unwrap_or_else(room);
-                fill(owner, bin, &mut records);
+                let mut shipped = cx.take_spare(exchange, 0).unwrap_or_else(room);
+                fill(owner, bin, &mut shipped);
+                records = Some(shipped);
             }
             parcels.push(Parcel { len, records, watermark_ms, idle });
         }
@@ -86,9 +73,17 @@ impl<K: Key, T: Shuffled, B: Combiner<Rec<K, T>>> Outbox<K, T, B> {
         let empty =
             self.bins.iter_mut().enumerate().zip(&mut parcels).filter(|(_, parcel)| parcel.is_empty());
         for ((owner, bin), parcel) in empty {
-            let mut records = cx.take_spare(exchange, self.full).unwrap_or_default();
-            fill(owner, bin, &mut records);
-            parcel.records = records;
+            if let Some(mut spare) = cx.take_spare(exchange, self.full) {
+                fill(owner, bin, &mut spare);
+                parcel.records = Some(spare);
+                continue;
+            }
+            let mut marks = Shipped::default();
+            fill(owner, bin, &mut marks);
+            // A drain in between has none, and takes no memory.
+            if !marks.marks.is_empty() {
+                parcel.records = Some(Box::new(marks));
+            }
         }
         if let Some(combining) = &mut self.combining {
             combining.drained(lens.iter().sum());

@@ -1,6 +1,7 @@
-//! Values at places that stay theirs: they are not moved when others come, and their places are used again.
+//! Values at places that stay theirs, and that are used again. One that comes moves no other, but for those of the
+//! first block while that grows.
 
-/// Values in blocks. A block that is empty again gives its memory back, but for the one that is filled next.
+/// Values in blocks. A block that is empty again gives its memory back, but for the one that is filled.
 #[derive(Debug)]
 pub(super) struct Slab<T> {
     blocks: Vec<Block<T>>,
@@ -62,6 +63,9 @@ impl<T> Slab<T> {
     fn turn(&mut self) {
         if let Some(number) = self.open.pop() {
             self.filled = number;
+            if let Some(block) = self.blocks.get_mut(number).filter(|block| block.slots.is_empty()) {
+                block.slots.reserve_exact(SLOTS);
+            }
             return;
         }
         self.filled = self.blocks.len();
