@@ -21,6 +21,16 @@ impl Push<Rec<u8, u8>, Cx> for Heard {
     fn system(&mut self, _message: &mut System<'_>, _cx: &mut Cx) {}
 }
 
+type Plain = outbox::Outbox<u8, u8, combined::Never>;
+
+/// What goes out now.
+fn drained(outbox: &mut Plain, cx: &mut Cx) -> Vec<Parcel> {
+    let mut message = System::Drain(Effects::default());
+    outbox.system(&mut message, cx);
+    let System::Drain(mut effects) = message else { unreachable!("the message is a drain") };
+    effects.parcels.remove(0)
+}
+
 /// Sends records, each with its sender's watermark, in `memory`; gives what the reading end made of them.
 fn sent(
     mut memory: Box<Shipped<u8, u8>>,
@@ -76,17 +86,14 @@ fn behind_another_exchange_event_time_is_the_smallest_of_the_senders() {
 #[test]
 fn a_bin_goes_out_with_its_marks_and_begins_anew() {
     let mut cx = Cx::new();
-    let mut outbox: outbox::Outbox<u8, u8, combined::Never> = outbox::Outbox::new(0, 1, None);
+    let mut outbox: Plain = Plain::new(0, 1, None);
     let mut entry = ExchangeEntry::new(0, 1, Heard::default());
     for round in 1..=3 {
         Push::<_, Cx>::watermark(&mut outbox, 5, &mut cx);
         for val in [round, 10 * round] {
             outbox.push(Rec { ts: 5, key: 0, val }, &mut cx);
         }
-        let mut message = System::Drain(Effects::default());
-        outbox.system(&mut message, &mut cx);
-        let System::Drain(mut effects) = message else { unreachable!("the message is a drain") };
-        for parcel in effects.parcels.remove(0) {
+        for parcel in drained(&mut outbox, &mut cx) {
             assert_eq!(parcel.len(), 2);
             entry.feed(Batch::Parcel { sender: 0, parcel }, &mut cx);
         }
@@ -98,17 +105,14 @@ fn a_bin_goes_out_with_its_marks_and_begins_anew() {
 #[test]
 fn every_machine_hears_every_rise() {
     let mut cx = Cx::new();
-    let mut outbox: outbox::Outbox<u8, u8, combined::Never> = outbox::Outbox::new(0, 2, None);
+    let mut outbox: Plain = Plain::new(0, 2, None);
     let key = (0..).find(|key| key::owner(key, 2, &mut Vec::new()).unwrap() == 1).unwrap();
     for at_ms in [5, 7] {
         Push::<_, Cx>::watermark(&mut outbox, at_ms, &mut cx);
         outbox.push(Rec { ts: at_ms, key, val: at_ms as u8 }, &mut cx);
     }
     Push::<_, Cx>::watermark(&mut outbox, 9, &mut cx);
-    let mut message = System::Drain(Effects::default());
-    outbox.system(&mut message, &mut cx);
-    let System::Drain(mut effects) = message else { unreachable!("the message is a drain") };
-    let heard = effects.parcels.remove(0).into_iter().map(|parcel| {
+    let heard = drained(&mut outbox, &mut cx).into_iter().map(|parcel| {
         let mut entry = ExchangeEntry::new(0, 2, Heard::default());
         entry.feed(Batch::Parcel { sender: 0, parcel }, &mut cx);
         entry.node.0
@@ -124,13 +128,10 @@ fn every_machine_hears_every_rise() {
 #[test]
 fn each_drain_says_how_far_event_time_is_and_who_rests_and_takes_memory_only_for_news() {
     let mut cx = Cx::new();
-    let mut outbox: outbox::Outbox<u8, u8, combined::Never> = outbox::Outbox::new(0, 2, None);
+    let mut outbox: Plain = Plain::new(0, 2, None);
     let key = (0..).find(|key| key::owner(key, 2, &mut Vec::new()).unwrap() == 1).unwrap();
-    let mut sent = |outbox: &mut outbox::Outbox<u8, u8, combined::Never>, watermark_ms, idle| {
-        let mut message = System::Drain(Effects::default());
-        outbox.system(&mut message, &mut cx);
-        let System::Drain(mut effects) = message else { unreachable!("the message is a drain") };
-        let parcels = effects.parcels.remove(0);
+    let mut sent = |outbox: &mut Plain, watermark_ms, idle| {
+        let parcels = drained(outbox, &mut cx);
         for parcel in &parcels {
             assert_eq!((parcel.watermark_ms, parcel.idle), (watermark_ms, idle));
         }
@@ -151,22 +152,19 @@ fn each_drain_says_how_far_event_time_is_and_who_rests_and_takes_memory_only_for
 #[test]
 fn memory_goes_back_to_who_sends_more_than_it_gets() {
     let mut cx = Cx::new();
-    let mut outbox: outbox::Outbox<u8, u8, combined::Never> = outbox::Outbox::new(0, 2, None);
+    let mut outbox: Plain = Plain::new(0, 2, None);
     for _ in 0..2 {
         cx.put_spare(0, 2, Box::new(Shipped::<u8, u8>::with_room(8)));
     }
     // Of two pieces of memory it needs one itself each round.
     let key = (0..).find(|key| key::owner(key, 2, &mut Vec::new()).unwrap() == 1).unwrap();
     outbox.push(Rec { ts: 5, key, val: 0 }, &mut cx);
-    let mut message = System::Drain(Effects::default());
-    outbox.system(&mut message, &mut cx);
+    drop(drained(&mut outbox, &mut cx));
     assert!(cx.take_spare::<Shipped<u8, u8>>(0, 0).is_some(), "one is kept for the next round");
     cx.put_spare(0, 2, Box::new(Shipped::<u8, u8>::with_room(8)));
     cx.put_spare(0, 2, Box::new(Shipped::<u8, u8>::with_room(8)));
-    outbox.system(&mut message, &mut cx);
-    let System::Drain(mut effects) = message else { unreachable!("the message is a drain") };
     let mut other = Cx::new();
-    for parcel in effects.parcels.remove(0) {
+    for parcel in drained(&mut outbox, &mut cx) {
         assert!(parcel.is_empty());
         let mut entry = ExchangeEntry::new(0, 2, Heard::default());
         entry.feed(Batch::Parcel { sender: 0, parcel }, &mut other);

@@ -226,21 +226,10 @@ impl<K: Key, A: Shuffled, B: Shuffled, P: Pairing<K, (), A, B>> IntervalJoin<K, 
         }
         for (at_ms, seat) in due.drain(..) {
             let pairing = &self.pairing;
+            let keys = &mut self.keys;
             let left = match seat.side() {
-                LEFT => leave(
-                    seat.at(),
-                    &mut self.left,
-                    &mut self.keys,
-                    |rows| &mut rows.left,
-                    |key, val| pairing.left(At { key, span: () }, val),
-                ),
-                _ => leave(
-                    seat.at(),
-                    &mut self.right,
-                    &mut self.keys,
-                    |rows| &mut rows.right,
-                    |key, val| pairing.right(At { key, span: () }, val),
-                ),
+                LEFT => leave(seat, &mut self.left, keys, |key, val| pairing.left(At { key, span: () }, val)),
+                _ => leave(seat, &mut self.right, keys, |key, val| pairing.right(At { key, span: () }, val)),
             };
             let Some((key, row, saved)) = left else { continue };
             if let Some(val) = row {
@@ -335,6 +324,10 @@ impl Rows {
     fn empty(complete: bool) -> Self {
         Self { left: Line::Empty, right: Line::Empty, complete }
     }
+
+    fn line(&mut self, side: u8) -> &mut Line {
+        if side == LEFT { &mut self.left } else { &mut self.right }
+    }
 }
 
 /// What becomes of a row that is dropped: its key, the row that it gives when it stayed alone, and where the store has
@@ -343,20 +336,19 @@ type Left<K, R> = (K, Option<R>, Option<(i64, u64)>);
 
 /// Takes a row out, and with the last one its key.
 fn leave<K: Key, V, R>(
-    seat: usize,
+    seat: Seat,
     slab: &mut Slab<Slot<K, V>>,
     keys: &mut HashMap<K, Rows>,
-    line: impl Fn(&mut Rows) -> &mut Line,
     alone: impl FnOnce(&K, &V) -> Option<R>,
 ) -> Option<Left<K, R>> {
-    let key = &slab.get(seat)?.key;
+    let key = &slab.get(seat.at())?.key;
     if let Some(rows) = keys.get_mut(key) {
-        line(rows).remove(seat, slab);
+        rows.line(seat.side()).remove(seat.at(), slab);
         if rows.left.is_empty() && rows.right.is_empty() {
             keys.remove(key);
         }
     }
-    let Slot { at, key, kept: Kept(paired, val, stored) } = slab.take(seat)?;
+    let Slot { at, key, kept: Kept(paired, val, stored) } = slab.take(seat.at())?;
     let row = if paired { None } else { alone(&key, &val) };
     Some((key, row, stored.saved.then_some(at)))
 }

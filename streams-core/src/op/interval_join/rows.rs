@@ -12,6 +12,7 @@ use crate::context::Cx;
 use crate::error::CodecError;
 use crate::join::Pairing;
 use crate::key::{Key, Shuffled};
+use crate::op::window_aggregate::tags::pane_tag;
 use crate::state::{OperatorId, Saver};
 use crate::store::prefix;
 
@@ -21,7 +22,7 @@ pub(super) const ROWS: &[u8] = b"r";
 const DUES: &[u8] = b"d";
 
 fn due_tag(at_ms: i64) -> Vec<u8> {
-    [DUES, &(at_ms ^ i64::MIN).to_be_bytes()].concat()
+    [DUES, &pane_tag(at_ms)].concat()
 }
 
 impl<K: Key, A: Shuffled, B: Shuffled, P: Pairing<K, (), A, B>> IntervalJoin<K, A, B, P> {

@@ -61,17 +61,16 @@ impl<T> Slab<T> {
     /// Another block is filled now.
     #[cold]
     fn turn(&mut self) {
-        if let Some(number) = self.open.pop() {
-            self.filled = number;
-            if let Some(block) = self.blocks.get_mut(number).filter(|block| block.slots.is_empty()) {
-                block.slots.reserve_exact(SLOTS);
-            }
-            return;
+        self.filled = self.open.pop().unwrap_or(self.blocks.len());
+        if self.filled == self.blocks.len() {
+            self.blocks.push(Block { slots: Vec::new(), free: Vec::new(), touched: false });
         }
-        self.filled = self.blocks.len();
         // Who has few values needs no whole block.
-        let slots = if self.filled == 0 { Vec::new() } else { Vec::with_capacity(SLOTS) };
-        self.blocks.push(Block { slots, free: Vec::new(), touched: false });
+        if let Some(block) = self.blocks.get_mut(self.filled).filter(|block| block.slots.is_empty())
+            && self.filled > 0
+        {
+            block.slots.reserve_exact(SLOTS);
+        }
     }
 
     #[inline]

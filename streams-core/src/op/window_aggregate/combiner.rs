@@ -209,7 +209,7 @@ where
         if !bin.rows.is_empty() {
             let emptied = rows.take().and_then(|rows| rows.downcast::<Vec<Row<K, T, A::State>>>().ok());
             let mut emptied = emptied.unwrap_or_default();
-            trade(&mut bin.rows, &mut *emptied);
+            std::mem::swap(&mut bin.rows, &mut *emptied);
             *rows = Some(emptied);
         }
         trade(&mut bin.marks, marks);
